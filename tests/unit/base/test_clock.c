@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time texts for people, and clocks that go forward.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/attr.h"
+#include "base/clock.h"
+
+static void iso_times(void **state)
+{
+	static const struct {
+		int64_t ns;
+		const char *text;
+	} rows[] = {
+		{0, "1970-01-01T00:00:00.000Z"},
+		{INT64_C(1796066667123999999), "2026-11-30T19:24:27.123Z"},
+		{-1, "1969-12-31T23:59:59.999Z"},
+		{-PK_NS_PER_S, "1969-12-31T23:59:59.000Z"},
+		{INT64_C(951782399) * PK_NS_PER_S, "2000-02-28T23:59:59.000Z"},
+		{INT64_C(951782400) * PK_NS_PER_S, "2000-02-29T00:00:00.000Z"},
+		{INT64_MAX, "2262-04-11T23:47:16.854Z"},
+		{INT64_MIN, "1677-09-21T00:12:43.145Z"},
+	};
+	for (size_t i = 0; i < PK_ARRAY_LEN(rows); i++) {
+		char text[PK_ISO_TIME_MAX];
+		pk_format_iso_time(rows[i].ns, text);
+		assert_string_equal(text, rows[i].text);
+	}
+}
+
+static void durations(void **state)
+{
+	static const struct {
+		int64_t ns;
+		const char *text;
+	} rows[] = {
+		{0, "0 ms"},
+		{999, "0 us"},
+		{250 * PK_NS_PER_US, "250 us"},
+		{45 * PK_NS_PER_MS, "45 ms"},
+		{PK_NS_PER_S - 1, "999 ms"},
+		{12345 * PK_NS_PER_MS, "12.3 s"},
+		{60 * PK_NS_PER_S - 1, "59.9 s"},
+		{185 * PK_NS_PER_S, "3m 05s"},
+		{3720 * PK_NS_PER_S, "1h 02m"},
+		{(2 * 24 + 3) * 3600 * PK_NS_PER_S, "2d 03h"},
+		{-12345 * PK_NS_PER_MS, "-12.3 s"},
+		{INT64_MIN, "-106751d 23h"},
+		{INT64_MAX, "106751d 23h"},
+	};
+	for (size_t i = 0; i < PK_ARRAY_LEN(rows); i++) {
+		char text[PK_DURATION_MAX];
+		pk_format_duration(rows[i].ns, text);
+		assert_string_equal(text, rows[i].text);
+	}
+}
+
+static void clocks_go_forward(void **state)
+{
+	int64_t a = pk_now_ns(), b = pk_now_ns();
+	assert_true(b >= a && a > 0);
+	assert_true(pk_boottime_ns() >= a - PK_NS_PER_S);
+	assert_true(pk_realtime_ns() > INT64_C(1577836800) * PK_NS_PER_S); // after 2020
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(iso_times),
+		cmocka_unit_test(durations),
+		cmocka_unit_test(clocks_go_forward),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
