@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model card (card.yaml in the artifact): how pictures go in and results come out.
+// The key reference is docs/CARD.md, generated from the schema tables in card_table.c.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "config/problem.h"
+
+enum pk_task { PK_TASK_DETECT, PK_TASK_CLASSIFY, PK_TASK_RAW };
+
+enum pk_card_layout { PK_CARD_NCHW, PK_CARD_NHWC };
+enum pk_card_color { PK_CARD_RGB, PK_CARD_BGR, PK_CARD_GRAY };
+enum pk_card_resize { PK_CARD_STRETCH, PK_CARD_LETTERBOX, PK_CARD_CENTER_CROP };
+enum pk_card_anchor { PK_CARD_CENTER, PK_CARD_TOP_LEFT };
+
+enum pk_decode_family {
+	PK_DECODE_YOLO_V8,      // one tensor [1,4+nc,N] (or [1,N,4+nc]): box then class scores
+	PK_DECODE_BOXES_SCORES, // boxes [1,N,4] and scores [1,N,nc]
+	PK_DECODE_BLAZEFACE,    // scores + box offsets on a fixed anchor grid, several tensor pairs
+	PK_DECODE_CLASSIFY,     // logits or probabilities [1,nc]
+	PK_DECODE_MAP,          // probability map [1,1,h,w]: connected regions become boxes (DBNet)
+	PK_DECODE_RAW,          // tensors are passed on as numbers
+};
+enum pk_box_format { PK_BOX_XYXY, PK_BOX_XYWH, PK_BOX_CXCYWH };
+enum pk_box_units { PK_BOX_PIXEL, PK_BOX_NORM }; // of the model's input
+enum pk_box_order { PK_BOX_XY, PK_BOX_YX };
+enum pk_score_activation { PK_SCORE_NONE, PK_SCORE_SIGMOID, PK_SCORE_SOFTMAX };
+enum pk_background { PK_BACKGROUND_NONE, PK_BACKGROUND_FIRST, PK_BACKGROUND_LAST };
+enum pk_output_role {
+	PK_ROLE_PRED,
+	PK_ROLE_BOXES,
+	PK_ROLE_SCORES,
+	PK_ROLE_LOGITS,
+	PK_ROLE_MAP,
+	PK_ROLE_RAW,
+};
+
+#define PK_CARD_MAX_RANK 4
+
+struct pk_card_input {
+	char *name;                      // graph input; "" means the only one
+	int64_t shape[PK_CARD_MAX_RANK]; // ONNX order as `layout` says; batch first, 1
+	size_t rank;
+	enum pk_card_layout layout;
+	enum pk_card_color color;
+	enum pk_card_resize resize;
+	enum pk_card_anchor anchor;
+	double pad[3]; // 0..255, in `color` order
+	bool upscale;  // letterbox may enlarge
+	double scale;  // y = (x * scale - mean) / std, x in 0..255
+	double mean[3], std[3];
+};
+
+struct pk_card_output {
+	char *name;
+	enum pk_output_role role;
+};
+
+struct pk_card {
+	char *name;
+	enum pk_task task;
+	struct pk_card_input input;
+	struct pk_card_output *outputs;
+	size_t n_outputs;
+	struct {
+		enum pk_decode_family family;
+		int classes;
+		bool candidates_last; // pred_axis: last = [1,C,N]; middle = [1,N,C]
+		enum pk_box_format box_format;
+		enum pk_box_units box_units;
+		enum pk_box_order box_order;
+		enum pk_score_activation activation;
+		bool objectness;
+		enum pk_background background;
+		int strides[8]; // grid strides, input pixels (blazeface: one per anchor layer)
+		size_t n_strides;
+		int anchors_per_cell[8]; // blazeface: anchors at each cell of the layer
+		size_t n_anchors_per_cell;
+		int top_k; // classify: how many labels are reported
+	} decode;
+	struct {
+		double conf; // 0..1
+		double iou;  // hard NMS threshold; >= 1 switches it off
+		bool class_agnostic;
+		int max_det;
+		double min_area; // map: smallest region, in map pixels
+	} post;
+	char **labels; // n_labels == classes, or empty
+	size_t n_labels;
+	struct {
+		double max_abs_err; // of the output's range, engine against reference
+		double min_cosine;
+		double match_iou; // golden detections
+		double match_score;
+	} gate;
+};
+
+int pk_card_parse(const char *text, size_t n, const char *name, struct pk_card **out,
+	struct pk_problems *problems) pk_must_check;
+int pk_card_load(const char *path, struct pk_card **out, struct pk_problems *problems)
+	pk_must_check;
+void pk_card_destroy(struct pk_card *card);
+PK_DEFINE_AUTO(pk_card, pk_card_destroy);
+
+// The label of a class, or "class N" text from a static buffer-free source: NULL when there is
+// none.
+const char *pk_card_label(const struct pk_card *card, int class_idx);

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// What no single key can tell: names that must exist, values that must agree.
+#include "config/check.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "config/schema.h"
+#include "config/words.h"
+
+// The runtimes that this product has, whatever this node can run.
+static const char *const runtimes[] = {"cuda", "cpu"};
+
+struct check {
+	const struct pk_config *config;
+	const struct pk_yaml_node *root;
+	struct pk_problems *problems;
+	size_t n_found;
+};
+
+#define FOUND(c, node, ...)                                                                        \
+	do {                                                                                       \
+		(c)->n_found++;                                                                    \
+		pk_yaml_problem((c)->problems, node, __VA_ARGS__);                                 \
+	} while (0)
+
+static bool usable(const struct pk_yaml_node *node)
+{
+	return node && node->kind == PK_YAML_SCALAR && !pk_yaml_is_null(node);
+}
+
+// A key that names an entry of models or sinks.
+static void check_reference(struct check *c, const struct pk_yaml_node *node, const char *section)
+{
+	const struct pk_yaml_node *table = pk_yaml_get(c->root, section);
+	struct pk_words_best best;
+
+	if (!usable(node) || !pk_schema_is_name(node->text) || pk_yaml_get(table, node->text))
+		return;
+	if (table && table->kind != PK_YAML_MAP && !pk_yaml_is_null(table))
+		return; // what it should hold cannot be known
+	pk_words_best_init(&best, node->text);
+	for (struct pk_yaml_node *entry = table ? table->first : NULL; entry; entry = entry->next)
+		pk_words_best_try(&best, entry->key);
+	if (best.best)
+		FOUND(c, node, "`%s` is not among %s; did you mean `%s`?", node->text, section,
+			pk_words_quote(best.best).text);
+	else
+		FOUND(c, node, "`%s` is not among %s", node->text, section);
+}
+
+static bool repeats(const struct pk_yaml_node *list, const struct pk_yaml_node *item)
+{
+	for (const struct pk_yaml_node *before = list->first; before != item; before = before->next)
+		if (usable(before) && strcmp(before->text, item->text) == 0)
+			return true;
+	return false;
+}
+
+static void check_repeats(struct check *c, const struct pk_yaml_node *list)
+{
+	if (!list || list->kind != PK_YAML_LIST || list->n > 64)
+		return; // the table bounds it, and said so
+	for (const struct pk_yaml_node *item = list->first; item; item = item->next)
+		if (usable(item) && repeats(list, item))
+			FOUND(c, item, "`%s` is in this list twice",
+				pk_words_quote(item->text).text);
+}
+
+static void check_runtime(struct check *c, const struct pk_yaml_node *item)
+{
+	struct pk_words_best best;
+	char known[128] = "";
+	size_t n = 0;
+
+	if (!usable(item) || !pk_schema_is_name(item->text))
+		return;
+	pk_words_best_init(&best, item->text);
+	for (size_t i = 0; i < PK_ARRAY_LEN(runtimes); i++) {
+		if (strcmp(item->text, runtimes[i]) == 0)
+			return;
+		pk_words_best_try(&best, runtimes[i]);
+		n += (size_t)snprintf(
+			known + n, sizeof(known) - n, "%s%s", n ? ", " : "", runtimes[i]);
+	}
+	if (best.best)
+		FOUND(c, item, "`%s` is no runtime; did you mean `%s`? Known: %s", item->text,
+			best.best, known);
+	else
+		FOUND(c, item, "`%s` is no runtime; known: %s", item->text, known);
+}
+
+static void check_chain(struct check *c, const struct pk_yaml_node *owner)
+{
+	const struct pk_yaml_node *chain = pk_yaml_get(owner, "chain");
+
+	if (!chain || chain->kind != PK_YAML_LIST)
+		return;
+	for (const struct pk_yaml_node *item = chain->first; item; item = item->next)
+		check_runtime(c, item);
+	check_repeats(c, chain);
+}
+
+static void check_camera(struct check *c, const struct pk_yaml_node *camera)
+{
+	const struct pk_yaml_node *sinks = pk_yaml_get(camera, "sinks");
+
+	check_reference(c, pk_yaml_get(camera, "model"), "models");
+	if (!sinks || sinks->kind != PK_YAML_LIST)
+		return;
+	for (const struct pk_yaml_node *item = sinks->first; item; item = item->next)
+		check_reference(c, item, "sinks");
+	check_repeats(c, sinks);
+}
+
+static void each(struct check *c, const char *section,
+	void (*fn)(struct check *c, const struct pk_yaml_node *entry))
+{
+	const struct pk_yaml_node *table = pk_yaml_get(c->root, section);
+
+	if (!table || table->kind != PK_YAML_MAP)
+		return;
+	for (const struct pk_yaml_node *entry = table->first; entry; entry = entry->next)
+		fn(c, entry);
+}
+
+// Two writers of one file would tear each other's lines.
+static void check_sink_paths(struct check *c)
+{
+	const struct pk_config *config = c->config;
+	const struct pk_yaml_node *table = pk_yaml_get(c->root, "sinks");
+
+	for (size_t i = 1; i < config->n_sinks; i++)
+		for (size_t j = 0; j < i; j++) {
+			const struct pk_sink_config *a = &config->sinks[j], *b = &config->sinks[i];
+			const struct pk_yaml_node *node =
+				pk_yaml_get(pk_yaml_get(table, b->name), "path");
+			if (*b->path == '\0' || !node || strcmp(a->path, b->path) != 0)
+				continue;
+			FOUND(c, node, "sinks `%s` and `%s` have the same path", a->name, b->name);
+			break;
+		}
+}
+
+static void check_retries(struct check *c)
+{
+	const struct pk_yaml_node *build = pk_yaml_get(c->root, "build");
+	const struct pk_yaml_node *node = pk_yaml_get(build, "retry_max");
+
+	if (!node)
+		node = pk_yaml_get(build, "retry_min");
+	if (node && c->config->build.retry_min_ns > c->config->build.retry_max_ns)
+		FOUND(c, node, "retry_min must not be above retry_max");
+}
+
+int pk_config_check(const struct pk_config *config, const struct pk_yaml_node *root,
+	struct pk_problems *problems)
+{
+	struct check c = {.config = config, .root = root, .problems = problems};
+
+	check_chain(&c, pk_yaml_get(root, "runtime"));
+	check_retries(&c);
+	each(&c, "models", check_chain);
+	each(&c, "cameras", check_camera);
+	check_sink_paths(&c);
+	return c.n_found > 0 ? -EINVAL : 0;
+}

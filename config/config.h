@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The typed snapshot of picket.yaml: what the operator wants, validated, immutable after loading.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "config/problem.h"
+
+enum pk_source_kind {
+	PK_SOURCE_FILE,
+	PK_SOURCE_TEST,
+	PK_SOURCE_RTSP,
+	PK_SOURCE_GST,
+};
+
+enum pk_sink_kind {
+	PK_SINK_JSONL,
+	PK_SINK_SNAPSHOT,
+};
+
+// Every string is owned by the snapshot and never NULL unless the comment says so.
+struct pk_source_config {
+	enum pk_source_kind kind;
+	char *uri;          // file: path; rtsp: rtsp[s]://…; "" otherwise
+	char *launch;       // gst: elements ending in raw video; "" otherwise
+	char *pattern;      // test: a videotestsrc pattern name, default "ball"
+	int width, height;  // test: frame size in pixels, defaults 640 x 480
+	double rate_hz;     // test: frames per second, default 15
+	bool loop;          // file: start again at the end
+	bool paced;         // file: deliver at the clip's rate (true) or as fast as it decodes
+	bool tcp;           // rtsp: TCP transport (default) or UDP
+	int64_t latency_ns; // rtsp: jitter buffer
+};
+
+struct pk_camera_config {
+	char *name;
+	struct pk_source_config source;
+	char *model;  // a key of models
+	char **sinks; // keys of sinks
+	size_t n_sinks;
+	double max_rate_hz;     // inferences per second at most; 0: every frame
+	int priority;           // 0..100, default 50; higher is served first
+	int64_t first_frame_ns; // limit from start to the first frame
+	int64_t stall_ns;       // limit between frames
+};
+
+struct pk_model_config {
+	char *name;
+	char *artifact; // "oci:/folder:tag" or "oci:/folder@sha256:…" (docs/CONFIG.md)
+	char **chain;   // runtime names in order; defaults to runtime.chain
+	size_t n_chain;
+	bool cpu_ok; // cpu meanwhile is useful; else passthrough until the engine is ready
+	double conf; // overrides the card's confidence threshold; < 0: the card's
+};
+
+struct pk_sink_config {
+	char *name;
+	enum pk_sink_kind kind;
+	char *path;           // jsonl: file, "-" for stdout, or "unix:/path" ; snapshot: folder
+	int64_t interval_ns;  // snapshot: at most one picture per camera in this time
+	bool detections_only; // snapshot: only frames with detections
+	int64_t rotate_bytes; // jsonl file: starts a new one (one old kept) above this size; 0:
+			      // never
+};
+
+struct pk_config {
+	char *node_name; // default: the host name
+	struct {
+		int64_t interval_ns;
+	} telemetry;
+	struct {
+		char **chain; // default {"cuda", "cpu"}
+		size_t n_chain;
+	} runtime;
+	struct {
+		int64_t time_limit_ns; // wall clock of one build
+		int64_t memory_bytes;  // address space of the builder; 0: no limit
+		int nice;              // added niceness, 0..19
+		int opt_level;         // 0..1
+		int64_t retry_min_ns;  // first delay before a failed build is tried again
+		int64_t retry_max_ns;  // cap of the growing delay
+	} build;
+	struct {
+		int64_t quota_bytes; // of the store; 0: no limit
+	} store;
+	struct pk_camera_config *cameras;
+	size_t n_cameras;
+	struct pk_model_config *models;
+	size_t n_models;
+	struct pk_sink_config *sinks;
+	size_t n_sinks;
+};
+
+// Reads main_path and then, in name order, every *.yaml of drop_in_dir (NULL: none; a missing
+// folder is fine); later files add entries and replace scalars. Relative paths inside are taken
+// from the folder of the file that names them. On 0 *out is the caller's; on -EINVAL problems lists
+// every mistake found (never only the first) and *out is untouched. Other negatives: errno of
+// reading.
+int pk_config_load(const char *main_path, const char *drop_in_dir, struct pk_config **out,
+	struct pk_problems *problems) pk_must_check;
+// The same for bytes that were read already (name: what problems call the file; base_dir: for
+// relative paths).
+int pk_config_parse(const char *text, size_t n, const char *name, const char *base_dir,
+	struct pk_config **out, struct pk_problems *problems) pk_must_check;
+void pk_config_destroy(struct pk_config *config);
+PK_DEFINE_AUTO(pk_config, pk_config_destroy);
+
+const struct pk_camera_config *pk_config_camera(const struct pk_config *config, const char *name);
+const struct pk_model_config *pk_config_model(const struct pk_config *config, const char *name);
+const struct pk_sink_config *pk_config_sink(const struct pk_config *config, const char *name);
+
+// One YAML document that parses back into an equal snapshot (paths absolute): what the daemon hands
+// to the worker. malloc'ed; NULL: no memory.
+char *pk_config_dump(const struct pk_config *config) pk_must_check;

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schema tables of picket.yaml: every key, its kind, range, default and meaning.
+#include "config/config_table.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/path.h"
+
+#define SOURCE(kind) PK_SCHEMA_BIT(PK_SOURCE_##kind)
+#define SINK(kind)   PK_SCHEMA_BIT(PK_SINK_##kind)
+
+static int verify_rtsp(const char *text, struct pk_err *err)
+{
+	if (strncmp(text, "rtsp://", 7) == 0 || strncmp(text, "rtsps://", 8) == 0)
+		return 0;
+	return pk_fail(err, -EINVAL, "must start with rtsp:// or rtsps://");
+}
+
+static int verify_name(const char *text, struct pk_err *err)
+{
+	if (pk_schema_is_name(text))
+		return 0;
+	return pk_fail(err, -EINVAL,
+		"must be a name: a-z, 0-9, _ and - only, first a letter or digit, at most 63");
+}
+
+static int verify_filled(const char *text, struct pk_err *err)
+{
+	return *text ? 0 : pk_fail(err, -EINVAL, "must not be empty");
+}
+
+static const struct pk_schema_name source_kinds[] = {
+	{"file", PK_SOURCE_FILE, "a video file"},
+	{"test", PK_SOURCE_TEST, "a moving test picture"},
+	{"rtsp", PK_SOURCE_RTSP, "a network camera"},
+	{"gst", PK_SOURCE_GST, "GStreamer elements of your own"},
+	{NULL, 0, NULL},
+};
+
+static const struct pk_schema_name sink_kinds[] = {
+	{"jsonl", PK_SINK_JSONL, "results, one JSON object a line"},
+	{"snapshot", PK_SINK_SNAPSHOT, "JPEG pictures with boxes drawn in"},
+	{NULL, 0, NULL},
+};
+
+static const struct pk_schema_row source_rows[] = {
+	{.key = "kind",
+		.kind = PK_SCHEMA_ENUM,
+		.names = source_kinds,
+		.required = true,
+		PK_SCHEMA_AT(struct pk_source_config, kind),
+		.help = "What delivers the video."},
+	{.key = "uri",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve,
+		.required = true,
+		PK_SCHEMA_AT(struct pk_source_config, uri),
+		.when = SOURCE(FILE),
+		.help = "The video file."},
+	{.key = "uri",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_rtsp,
+		.required = true,
+		.max = "2048",
+		PK_SCHEMA_AT(struct pk_source_config, uri),
+		.when = SOURCE(RTSP),
+		.help = "Address of the camera's stream. A user and password in it are never "
+			"logged."},
+	{.key = "launch",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_filled,
+		.required = true,
+		.max = "4096",
+		PK_SCHEMA_AT(struct pk_source_config, launch),
+		.when = SOURCE(GST),
+		.help = "GStreamer elements in launch syntax that end in raw video."},
+	{.key = "pattern",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_name,
+		.def = "ball",
+		PK_SCHEMA_AT(struct pk_source_config, pattern),
+		.when = SOURCE(TEST),
+		.help = "A pattern name of GStreamer's videotestsrc."},
+	{.key = "width",
+		.kind = PK_SCHEMA_INT,
+		.def = "640",
+		.min = "16",
+		.max = "8192",
+		PK_SCHEMA_AT(struct pk_source_config, width),
+		.when = SOURCE(TEST),
+		.help = "Picture width in pixels."},
+	{.key = "height",
+		.kind = PK_SCHEMA_INT,
+		.def = "480",
+		.min = "16",
+		.max = "8192",
+		PK_SCHEMA_AT(struct pk_source_config, height),
+		.when = SOURCE(TEST),
+		.help = "Picture height in pixels."},
+	{.key = "rate",
+		.kind = PK_SCHEMA_RATE,
+		.def = "15/s",
+		.min = "0.1/s",
+		.max = "1000/s",
+		PK_SCHEMA_AT(struct pk_source_config, rate_hz),
+		.when = SOURCE(TEST),
+		.help = "Frames per second."},
+	{.key = "loop",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "false",
+		PK_SCHEMA_AT(struct pk_source_config, loop),
+		.when = SOURCE(FILE),
+		.help = "Start again at the end of the file."},
+	{.key = "paced",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "true",
+		PK_SCHEMA_AT(struct pk_source_config, paced),
+		.when = SOURCE(FILE),
+		.help = "Deliver at the file's own rate; false: as fast as it decodes."},
+	{.key = "tcp",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "true",
+		PK_SCHEMA_AT(struct pk_source_config, tcp),
+		.when = SOURCE(RTSP),
+		.help = "Carry the stream over TCP; false: over UDP."},
+	{.key = "latency",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "200ms",
+		.min = "0",
+		.max = "10s",
+		PK_SCHEMA_AT(struct pk_source_config, latency_ns),
+		.when = SOURCE(RTSP),
+		.help = "Jitter buffer: packets are waited for so long. Adds to the age of a "
+			"frame."},
+	{NULL},
+};
+
+static const struct pk_schema source_schema = {
+	.noun = "source",
+	.rows = source_rows,
+	.size = sizeof(struct pk_source_config),
+	.kind_key = "kind",
+};
+
+static const struct pk_schema_row camera_rows[] = {
+	{.key = "source",
+		.kind = PK_SCHEMA_MAP,
+		.required = true,
+		.child = &source_schema,
+		PK_SCHEMA_AT(struct pk_camera_config, source),
+		.help = "Where the video comes from."},
+	{.key = "model",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_name,
+		.required = true,
+		PK_SCHEMA_AT(struct pk_camera_config, model),
+		.example = "parts",
+		.help = "Which of `models` looks at it."},
+	{.key = "sinks",
+		.kind = PK_SCHEMA_LIST,
+		.item = PK_SCHEMA_STRING,
+		.verify = verify_name,
+		.max_items = 16,
+		PK_SCHEMA_ARRAY(struct pk_camera_config, sinks, n_sinks),
+		.unset = "no sink",
+		.help = "Which of `sinks` get its results."},
+	{.key = "max_rate",
+		.kind = PK_SCHEMA_RATE,
+		.def = "0",
+		.min = "0",
+		.max = "1000/s",
+		PK_SCHEMA_AT(struct pk_camera_config, max_rate_hz),
+		.help = "At most so many frames per second are inferred; 0: every frame."},
+	{.key = "priority",
+		.kind = PK_SCHEMA_INT,
+		.def = "50",
+		.min = "0",
+		.max = "100",
+		PK_SCHEMA_AT(struct pk_camera_config, priority),
+		.help = "When there is more to do than time, higher is served first."},
+	{.key = "first_frame",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "10s",
+		.min = "100ms",
+		.max = "10m",
+		PK_SCHEMA_AT(struct pk_camera_config, first_frame_ns),
+		.help = "No frame so long after the start: the source is started again."},
+	{.key = "stall",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "5s",
+		.min = "100ms",
+		.max = "10m",
+		PK_SCHEMA_AT(struct pk_camera_config, stall_ns),
+		.help = "No frame so long after the last: the source is started again."},
+	{NULL},
+};
+
+const struct pk_schema pk_config_camera_schema = {
+	.noun = "camera",
+	.rows = camera_rows,
+	.size = sizeof(struct pk_camera_config),
+	.name_offset = offsetof(struct pk_camera_config, name),
+};
+
+static const struct pk_schema_row model_rows[] = {
+	{.key = "artifact",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve_artifact,
+		.required = true,
+		PK_SCHEMA_AT(struct pk_model_config, artifact),
+		.example = "oci:/srv/registry:stable",
+		.help = "`oci:FOLDER:TAG` or `oci:FOLDER@sha256:DIGEST`: a registry folder (OCI "
+			"image "
+			"layout) and what to take from it."},
+	{.key = "chain",
+		.kind = PK_SCHEMA_LIST,
+		.item = PK_SCHEMA_STRING,
+		.verify = verify_name,
+		.min_items = 1,
+		.max_items = 8,
+		PK_SCHEMA_ARRAY(struct pk_model_config, chain, n_chain),
+		.unset = "runtime.chain",
+		.help = "Runtimes for this model, best first."},
+	{.key = "cpu_ok",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "true",
+		PK_SCHEMA_AT(struct pk_model_config, cpu_ok),
+		.help = "While a better engine is missing the cpu serves; false: it would be too "
+			"slow "
+			"to be useful, video passes without inference meanwhile."},
+	{.key = "conf",
+		.kind = PK_SCHEMA_FLOAT,
+		.min = "0",
+		.max = "1",
+		PK_SCHEMA_AT(struct pk_model_config, conf),
+		.unset = "the card's",
+		.unset_value = -1,
+		.help = "Confidence from which a detection counts."},
+	{NULL},
+};
+
+const struct pk_schema pk_config_model_schema = {
+	.noun = "model",
+	.rows = model_rows,
+	.size = sizeof(struct pk_model_config),
+	.name_offset = offsetof(struct pk_model_config, name),
+};
+
+static const struct pk_schema_row sink_rows[] = {
+	{.key = "kind",
+		.kind = PK_SCHEMA_ENUM,
+		.names = sink_kinds,
+		.required = true,
+		PK_SCHEMA_AT(struct pk_sink_config, kind),
+		.help = "What becomes of results."},
+	{.key = "path",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve_output,
+		.required = true,
+		PK_SCHEMA_AT(struct pk_sink_config, path),
+		.when = SINK(JSONL),
+		.help = "A file, `-` for standard output, or `unix:PATH` for a socket that "
+			"listens."},
+	{.key = "path",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve,
+		.required = true,
+		PK_SCHEMA_AT(struct pk_sink_config, path),
+		.when = SINK(SNAPSHOT),
+		.help = "The folder that gets the pictures."},
+	{.key = "rotate",
+		.kind = PK_SCHEMA_BYTES,
+		.def = "64MiB",
+		.min = "0",
+		.max = "1TiB",
+		PK_SCHEMA_AT(struct pk_sink_config, rotate_bytes),
+		.when = SINK(JSONL),
+		.help = "A file above this size is set aside (one old is kept); 0: never."},
+	{.key = "interval",
+		.kind = PK_SCHEMA_DURATION,
+		.required = true,
+		.min = "100ms",
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_sink_config, interval_ns),
+		.when = SINK(SNAPSHOT),
+		.example = "5s",
+		.help = "At most one picture per camera in this time."},
+	{.key = "detections_only",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "false",
+		PK_SCHEMA_AT(struct pk_sink_config, detections_only),
+		.when = SINK(SNAPSHOT),
+		.help = "Only frames in which something was found."},
+	{NULL},
+};
+
+const struct pk_schema pk_config_sink_schema = {
+	.noun = "sink",
+	.rows = sink_rows,
+	.size = sizeof(struct pk_sink_config),
+	.kind_key = "kind",
+	.name_offset = offsetof(struct pk_sink_config, name),
+};
+
+static const struct pk_schema_row node_rows[] = {
+	{.key = "name",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_filled,
+		.max = "253",
+		PK_SCHEMA_AT(struct pk_config, node_name),
+		.unset = "the host name",
+		.help = "What this node calls itself in results and telemetry."},
+	{NULL},
+};
+
+static const struct pk_schema_row telemetry_rows[] = {
+	{.key = "interval",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "30s",
+		.min = "1s",
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_config, telemetry.interval_ns),
+		.help = "Time between two records per camera."},
+	{NULL},
+};
+
+static const struct pk_schema_row runtime_rows[] = {
+	{.key = "chain",
+		.kind = PK_SCHEMA_LIST,
+		.item = PK_SCHEMA_STRING,
+		.verify = verify_name,
+		.def = "[cuda, cpu]",
+		.min_items = 1,
+		.max_items = 8,
+		PK_SCHEMA_ARRAY(struct pk_config, runtime.chain, runtime.n_chain),
+		.help = "Runtimes, best first: `cuda`, `cpu`. A model falls down this chain and "
+			"climbs "
+			"back."},
+	{NULL},
+};
+
+static const struct pk_schema_row build_rows[] = {
+	{.key = "time_limit",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "30m",
+		.min = "1s",
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_config, build.time_limit_ns),
+		.help = "A build that takes longer has failed."},
+	{.key = "memory",
+		.kind = PK_SCHEMA_BYTES,
+		.def = "2GiB",
+		.min = "0",
+		.max = "1TiB",
+		PK_SCHEMA_AT(struct pk_config, build.memory_bytes),
+		.help = "Address space of the builder; 0: no limit."},
+	{.key = "nice",
+		.kind = PK_SCHEMA_INT,
+		.def = "10",
+		.min = "0",
+		.max = "19",
+		PK_SCHEMA_AT(struct pk_config, build.nice),
+		.help = "How far the builder steps back behind the cameras."},
+	{.key = "opt_level",
+		.kind = PK_SCHEMA_INT,
+		.def = "1",
+		.min = "0",
+		.max = "1",
+		PK_SCHEMA_AT(struct pk_config, build.opt_level),
+		.help = "0: no tuning, ready in seconds; 1: each operation is measured."},
+	{.key = "retry_min",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "1m",
+		.min = "1s",
+		.max = "7d",
+		PK_SCHEMA_AT(struct pk_config, build.retry_min_ns),
+		.help = "Wait before a failed build is tried again; doubles each time."},
+	{.key = "retry_max",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "6h",
+		.min = "1s",
+		.max = "7d",
+		PK_SCHEMA_AT(struct pk_config, build.retry_max_ns),
+		.help = "The longest such wait."},
+	{NULL},
+};
+
+static const struct pk_schema_row store_rows[] = {
+	{.key = "quota",
+		.kind = PK_SCHEMA_BYTES,
+		.def = "8GiB",
+		.min = "0",
+		.max = "1TiB",
+		PK_SCHEMA_AT(struct pk_config, store.quota_bytes),
+		.help = "Space for models and engines on this node; 0: no limit."},
+	{NULL},
+};
+
+static const struct pk_schema node_schema = {.noun = "node", .rows = node_rows};
+static const struct pk_schema telemetry_schema = {.noun = "telemetry", .rows = telemetry_rows};
+static const struct pk_schema runtime_schema = {.noun = "runtime", .rows = runtime_rows};
+static const struct pk_schema build_schema = {.noun = "build", .rows = build_rows};
+static const struct pk_schema store_schema = {.noun = "store", .rows = store_rows};
+
+static const struct pk_schema_row config_rows[] = {
+	{.key = "node", .kind = PK_SCHEMA_MAP, .child = &node_schema, .help = "This device."},
+	{.key = "telemetry",
+		.kind = PK_SCHEMA_MAP,
+		.child = &telemetry_schema,
+		.help = "Regular figures in the journal."},
+	{.key = "runtime",
+		.kind = PK_SCHEMA_MAP,
+		.child = &runtime_schema,
+		.help = "What runs engines."},
+	{.key = "build",
+		.kind = PK_SCHEMA_MAP,
+		.child = &build_schema,
+		.help = "How engines are built on this node."},
+	{.key = "store",
+		.kind = PK_SCHEMA_MAP,
+		.child = &store_schema,
+		.help = "Files kept on this node."},
+	{.key = "models",
+		.kind = PK_SCHEMA_TABLE,
+		.child = &pk_config_model_schema,
+		.max_items = 256,
+		PK_SCHEMA_ARRAY(struct pk_config, models, n_models),
+		.help = "Models by name."},
+	{.key = "cameras",
+		.kind = PK_SCHEMA_TABLE,
+		.child = &pk_config_camera_schema,
+		.max_items = 256,
+		PK_SCHEMA_ARRAY(struct pk_config, cameras, n_cameras),
+		.help = "Video sources by name, and what is done with each."},
+	{.key = "sinks",
+		.kind = PK_SCHEMA_TABLE,
+		.child = &pk_config_sink_schema,
+		.max_items = 256,
+		PK_SCHEMA_ARRAY(struct pk_config, sinks, n_sinks),
+		.help = "Where results go, by name."},
+	{NULL},
+};
+
+const struct pk_schema pk_config_schema = {
+	.noun = "picket.yaml",
+	.rows = config_rows,
+	.size = sizeof(struct pk_config),
+};
