@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Content-addressed files on the node: ROOT/blobs/sha256/<hex>. One thread at a time per store.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/digest.h"
+#include "base/err.h"
+
+struct pk_store;
+
+// Creates the folders when missing (ROOT/blobs/sha256, ROOT/blobs/bad, ROOT/tmp; owner only).
+// quota_bytes bounds the sum of all files in them; 0: no limit.
+int pk_store_open(const char *root, int64_t quota_bytes, struct pk_store **out, struct pk_err *err)
+	pk_must_check;
+void pk_store_close(struct pk_store *store);
+PK_DEFINE_AUTO(pk_store, pk_store_close);
+
+// malloc'ed path of a blob, there or not; NULL: no memory.
+char *pk_store_path(const struct pk_store *store, const struct pk_digest *digest) pk_must_check;
+// Regular file of exactly this size (size < 0: any) under that name; does not read it.
+bool pk_store_has(const struct pk_store *store, const struct pk_digest *digest, int64_t size);
+// Re-hashes a blob: 0, -ENOENT, or -EBADMSG (it is then moved aside to blobs/bad/).
+int pk_store_verify(struct pk_store *store, const struct pk_digest *digest, struct pk_err *err);
+
+// Bytes in the store: blobs, bad blobs, partial files.
+int pk_store_usage(const struct pk_store *store, int64_t *bytes, struct pk_err *err) pk_must_check;
+// 0 when need more bytes stay within the quota, else -ENOSPC with the figures.
+int pk_store_room(const struct pk_store *store, int64_t need_bytes, struct pk_err *err)
+	pk_must_check;
+
+// Writing: begin gives an fd (a partial file of an earlier attempt is continued: *have bytes are
+// there and were hashed again), the caller appends, finish checks size and digest, then makes it
+// visible (fsync + rename). A mismatch is -EBADMSG and nothing stays. begin fails before any byte
+// is written: -ENOSPC (quota or disk, with the figures), -EBUSY (another process writes this blob).
+struct pk_store_write;
+int pk_store_begin(struct pk_store *store, const struct pk_digest *digest, int64_t size,
+	struct pk_store_write **out, struct pk_err *err) pk_must_check;
+int pk_store_write_fd(const struct pk_store_write *write);
+int64_t pk_store_write_have(const struct pk_store_write *write); // bytes there and hashed
+// Hashes what was appended to the fd since the last call; starts afresh when the fd was truncated.
+// -EBADMSG as soon as there is more than `size`: endless data stops here.
+int pk_store_write_advance(struct pk_store_write *write, struct pk_err *err) pk_must_check;
+int pk_store_finish(struct pk_store_write *write, struct pk_err *err); // frees write in any case
+void pk_store_abort(struct pk_store_write *write);   // keeps the partial file for a later resume
+void pk_store_discard(struct pk_store_write *write); // removes the partial file
+
+// begin, write, finish in one step for bytes in memory that hash to digest.
+int pk_store_put(struct pk_store *store, const struct pk_digest *digest, const void *bytes,
+	size_t n, struct pk_err *err) pk_must_check;
