@@ -73,8 +73,7 @@ int pk_descriptor_annotation(
 		return pk_fail(err, -EINVAL, "annotations: expected an object");
 	const char *name;
 	json_t *value;
-	json_object_foreach(annotations, name, value)
-	{
+	json_object_foreach (annotations, name, value) {
 		if (!json_is_string(value))
 			return pk_fail(err, -EINVAL, "annotations: '%s': expected a string", name);
 	}

@@ -101,8 +101,7 @@ static void list_tags(const json_t *manifests, struct pk_buf *out)
 {
 	size_t i;
 	const json_t *entry;
-	json_array_foreach(manifests, i, entry)
-	{
+	json_array_foreach (manifests, i, entry) {
 		const char *tag = NULL;
 		if (pk_descriptor_annotation(entry, PK_ANNOTATION_REF_NAME, &tag, NULL) < 0 || !tag)
 			continue;
@@ -152,8 +151,7 @@ static int find_in(
 {
 	size_t i;
 	const json_t *entry;
-	json_array_foreach(manifests, i, entry)
-	{
+	json_array_foreach (manifests, i, entry) {
 		struct pk_descriptor found;
 		int rc = match_entry(entry, tag, &found, err);
 		if (rc > 0)

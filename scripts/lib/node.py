@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Picket node in a folder of its own: start, ask, watch and stop picketd, for the demo and the tests."""
+"""A Picket node in a folder of its own: start, ask, watch and stop picketd."""
+
 import http.client
 import json
 import os
@@ -46,7 +47,12 @@ class Node:
         """picketctl with the node's root."""
         return subprocess.run(
             [os.path.join(self.build, "cli/picketctl"), "--root", self.root, *args],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, **options)
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            **options,
+        )
 
     def bundle(self, onnx: str, card: str, golden: str | None = None, tag: str = "stable") -> dict:
         """Makes or moves a tag of the node's registry folder."""
@@ -66,8 +72,12 @@ class Node:
         with log:
             self.child = subprocess.Popen(
                 [os.path.join(self.build, "daemon/picketd"), "--root", self.root, *args],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                start_new_session=True, env={**os.environ, **(env or {})})
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, **(env or {})},
+            )
 
     def stop(self, timeout: float = 10) -> int:
         """Exit code after SIGTERM; the group is ended whatever happens."""
@@ -127,14 +137,18 @@ class Node:
 
     def wait_rung(self, model: str, rung: str, timeout: float = 120) -> dict:
         def reached(status):
-            return next((m for m in status["models"]
-                         if m["name"] == model and m["rung"] == rung), None)
+            return next(
+                (m for m in status["models"] if m["name"] == model and m["rung"] == rung), None
+            )
+
         return self.wait_for(reached, timeout, f"model {model} on rung {rung}")
 
     def wait_event(self, text: str, timeout: float = 10, after: int = 0) -> dict:
         """The first event after an id whose message holds text."""
+
         def seen(_status):
             return next((e for e in self.events(after) if text in e["message"]), None)
+
         return self.wait_for(seen, timeout, f"an event with `{text}`")
 
     def last_event_id(self) -> int:
@@ -148,7 +162,7 @@ class Node:
             return ""
 
     def results(self, name: str = "results.jsonl") -> list[dict]:
-        """All whole lines of a results file below etc/picket (where relative paths of configs start)."""
+        """All whole lines of a results file below out/."""
         return read_results(self.path("out", name))
 
     def clear(self):
@@ -170,10 +184,16 @@ def read_results(path: str) -> list[dict]:
 def build_programs(build: str):
     """Configures (once) and compiles; says what is being done when it takes a while."""
     if not os.path.isfile(os.path.join(build, "build.ninja")):
-        subprocess.run(["meson", "setup", build, "-Dtests=false"], cwd=TOP, check=True,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", build, "-j2", "--quiet"], cwd=TOP, check=True,
-                   stdin=subprocess.DEVNULL)
+        subprocess.run(
+            ["meson", "setup", build, "-Dtests=false"],
+            cwd=TOP,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+    subprocess.run(
+        ["ninja", "-C", build, "-j2", "--quiet"], cwd=TOP, check=True, stdin=subprocess.DEVNULL
+    )
 
 
 def render_clip(folder: str, name: str, seconds: float, seed: int) -> tuple[str, str]:
@@ -184,8 +204,21 @@ def render_clip(folder: str, name: str, seconds: float, seed: int) -> tuple[str,
         os.makedirs(folder, exist_ok=True)
         part = clip + ".part.mp4"
         subprocess.run(
-            ["/usr/bin/python3", os.path.join(TOP, "demo/render.py"), "--out", part, "--truth", truth,
-             "--seconds", str(seconds), "--seed", str(seed)],
-            check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            [
+                "/usr/bin/python3",
+                os.path.join(TOP, "demo/render.py"),
+                "--out",
+                part,
+                "--truth",
+                truth,
+                "--seconds",
+                str(seconds),
+                "--seed",
+                str(seed),
+            ],
+            check=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
         os.rename(part, clip)
     return clip, truth

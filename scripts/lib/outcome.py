@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What became of a test suite, and the reading of test programs' lines."""
+
 import json
 import re
 

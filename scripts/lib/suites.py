@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The test suites: how each builds, what it runs, what it counts."""
+
 import concurrent.futures
 import glob
 import json
@@ -23,7 +24,8 @@ SANITIZE = ["-Db_sanitize=address,undefined", "-Db_lundef=false"]
 BUILDS = {
     "gcc": ("gcc", ["-Dtests=true"]),
     "clang": ("clang", ["-Dtests=true"]),
-    "asan": ("clang", ["-Dtests=true", "-Dc_args=-fno-sanitize-recover=undefined"] + SANITIZE),
+    # gcc: clang 14's runtime aborts on C++ exceptions inside GStreamer's plugins.
+    "asan": ("gcc", ["-Dtests=true", "-Dc_args=-fno-sanitize-recover=undefined"] + SANITIZE),
     "fuzz": (
         "clang",
         ["-Dtests=true", "-Dfuzz=true", "-Dc_args=-fsanitize=fuzzer-no-link"] + SANITIZE,
@@ -34,6 +36,7 @@ BUILT = {}  # name: did it build, in this run
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "strict_string_checks=1:detect_stack_use_after_return=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    "LSAN_OPTIONS": f"suppressions={TOP}/tests/lsan.supp:print_suppressions=0",
 }
 FUZZ_SECONDS, FUZZ_SECONDS_LONG = 10, 60
 SCRIPT_TIMEOUT_S = 900

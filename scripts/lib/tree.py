@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of the tree that the check scripts look at, and how they report."""
+
 import argparse
 import os
 import subprocess

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// picketctl: the command line of Picket. Finds the verb and hands over.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/attr.h"
+#include "base/log.h"
+#include "cli/cmd.h"
+
+struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+};
+
+static const struct verb verbs[] = {
+	{"status", pk_cmd_status, "one look at everything: cameras, models, alarms"},
+	{"cameras", pk_cmd_cameras, "each camera: state, rate, frame age, rung"},
+	{"models", pk_cmd_models, "each model: artifact, rung and why, build progress"},
+	{"events", pk_cmd_events, "what happened, newest last; --follow"},
+	{"reload", pk_cmd_reload, "make picketd read its config again"},
+	{"config", pk_cmd_config, "check a config or a model card, without picketd"},
+	{"pull", pk_cmd_pull, "fetch an artifact into the store"},
+	{"bundle", pk_cmd_bundle, "make an artifact of a model, its card and golden samples"},
+	{"engine", pk_cmd_engine, "build, run, inspect, check and bench engines on files"},
+};
+
+static const char *root = "";
+
+const char *pk_cli_root(void)
+{
+	return root;
+}
+
+static void usage(FILE *out)
+{
+	fprintf(out, "usage: picketctl [--root DIR] VERB [ARGUMENTS]\n\n");
+	for (size_t i = 0; i < PK_ARRAY_LEN(verbs); i++)
+		fprintf(out, "  %-9s %s\n", verbs[i].name, verbs[i].help);
+	fprintf(out, "\n`picketctl VERB --help` tells more. --json prints JSON on every query.\n"
+		     "--root DIR (or PICKET_ROOT) moves every path below DIR.\n");
+}
+
+// Global options stand before the verb. Returns the index of the verb, 0 on a mistake.
+static int parse_globals(int argc, char **argv)
+{
+	const char *env = getenv("PICKET_ROOT");
+	if (env)
+		root = env;
+	int i = 1;
+	for (; i < argc && argv[i][0] == '-'; i++) {
+		if (strcmp(argv[i], "--root") == 0 && i + 1 < argc)
+			root = argv[++i];
+		else if (strncmp(argv[i], "--root=", 7) == 0)
+			root = argv[i] + 7;
+		else
+			return 0;
+	}
+	return i < argc ? i : 0;
+}
+
+static int answer_global(int argc, char **argv)
+{
+	if (argc >= 2 && strcmp(argv[1], "--version") == 0) {
+		puts("picketctl " PICKET_VERSION);
+		return PK_EXIT_OK;
+	}
+	bool asked = argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+	usage(asked ? stdout : stderr);
+	return asked ? PK_EXIT_OK : PK_EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	pk_log_init("picketctl", PK_LOG_WARNING);
+	int at = parse_globals(argc, argv);
+	if (at == 0)
+		return answer_global(argc, argv);
+	for (size_t i = 0; i < PK_ARRAY_LEN(verbs); i++) {
+		if (strcmp(argv[at], verbs[i].name) == 0)
+			return verbs[i].run(argc - at, argv + at);
+	}
+	fprintf(stderr, "picketctl: no verb `%s`; `picketctl --help` lists them\n", argv[at]);
+	return PK_EXIT_USAGE;
+}

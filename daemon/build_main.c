@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// picket-build: admits a model, builds and gates one engine, and says how it went. One job on
+// stdin, JSON lines on stdout (daemon/build_proto.h); a crash costs this build and nothing else.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "config/card.h"
+#include "daemon/build_proto.h"
+#include "daemon/golden.h"
+#include "engine/engine.h"
+
+#define MAX_CARD_BYTES (1u << 20)
+#define PROGRESS_NS    (PK_NS_PER_S / 5)
+#define MAX_JOB_BYTES  PK_BUILD_MAX_LINE
+
+struct job {
+	json_t *json;
+	struct pk_buf card_text;
+	struct pk_card *card;
+	const json_t *golden;    // {title: path}, borrowed; NULL: none
+	const char *engine_path; // final place; built beside it, moved there once gated
+	char *new_path;
+	struct pk_build_options options;
+	int64_t last_progress_ns;
+};
+
+static void job_finish(struct job *job)
+{
+	json_decref(job->json);
+	free(job->new_path);
+	pk_buf_finish(&job->card_text);
+	pk_card_destroy(job->card);
+}
+
+static void put_line(json_t *message)
+{
+	json_object_set_new(message, "v", json_integer(PK_BUILD_PROTO_VERSION));
+	json_dumpf(message, stdout, JSON_COMPACT);
+	putchar('\n');
+	fflush(stdout);
+	json_decref(message);
+}
+
+static int on_progress(void *ctx, const char *phase, int done, int total, const char *what)
+{
+	struct job *job = ctx;
+	int64_t now = pk_now_ns();
+	if (done > 0 && done < total && now - job->last_progress_ns < PROGRESS_NS)
+		return 0;
+	job->last_progress_ns = now;
+	put_line(json_pack("{s:s, s:s, s:i, s:i, s:s}", "type", "progress", "phase", phase, "done",
+		done, "total", total, "what", what));
+	return ferror(stdout) != 0; // picketd is gone: stop
+}
+
+static int read_job_line(struct pk_buf *line, struct pk_err *err)
+{
+	char chunk[4096];
+	ssize_t n;
+	while ((n = read(STDIN_FILENO, chunk, sizeof(chunk))) > 0) {
+		if (pk_buf_append(line, chunk, (size_t)n) < 0)
+			return pk_fail(err, -EINVAL, "job is longer than %u bytes", MAX_JOB_BYTES);
+		if (memchr(chunk, '\n', (size_t)n))
+			break;
+	}
+	return n < 0 ? pk_fail_errno(err, "reading the job") : 0;
+}
+
+static int read_shape(
+	const char *name, const json_t *dims, struct pk_input_shape *out, struct pk_err *err)
+{
+	out->name = name;
+	out->shape.rank = (int)json_array_size(dims);
+	if (!json_is_array(dims) || out->shape.rank > PK_MAX_RANK)
+		return pk_fail(err, -EINVAL, "shape of `%s` is not a short list", name);
+	for (int i = 0; i < out->shape.rank; i++)
+		out->shape.dims[i] = json_integer_value(json_array_get(dims, (size_t)i));
+	return 0;
+}
+
+static int read_shapes(struct job *job, struct pk_err *err)
+{
+	json_t *shapes = json_object_get(job->json, "shapes");
+	const char *name;
+	json_t *dims;
+	json_object_foreach (shapes, name, dims) {
+		if (job->options.n_shapes == PK_ENGINE_MAX_BINDINGS)
+			return pk_fail(err, -EINVAL, "too many shapes");
+		int r = read_shape(name, dims, &job->options.shapes[job->options.n_shapes++], err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int read_card(struct job *job, const char *path, struct pk_err *err)
+{
+	struct pk_problems problems = {0};
+	int r = pk_fs_read(path, MAX_CARD_BYTES, &job->card_text, err);
+	if (r < 0)
+		return r;
+	r = pk_card_parse(
+		job->card_text.data, job->card_text.len, "card.yaml", &job->card, &problems);
+	if (r < 0)
+		(void)pk_fail(err, r, "%s:%d:%d: %s", "card.yaml",
+			problems.n ? problems.items[0].line : 0,
+			problems.n ? problems.items[0].column : 0,
+			problems.n ? problems.items[0].text : "unreadable");
+	pk_problems_finish(&problems);
+	if (r == 0) {
+		job->options.max_rel_err = job->card->gate.max_abs_err;
+		job->options.min_cosine = job->card->gate.min_cosine;
+	}
+	job->options.card = job->card_text.data;
+	job->options.card_size = job->card_text.len;
+	return r;
+}
+
+static int parse_job(struct job *job, struct pk_err *err)
+{
+	pk_auto_buf struct pk_buf line;
+	pk_buf_init(&line, MAX_JOB_BYTES);
+	int64_t version = 0;
+	int r = read_job_line(&line, err);
+	if (r == 0)
+		r = pk_json_parse(line.data, line.len, "job", &job->json, err);
+	if (r == 0)
+		r = pk_json_get_int(job->json, "v", &version, err);
+	if (r == 0 && version != PK_BUILD_PROTO_VERSION)
+		r = pk_fail(err, -EINVAL, "job of version %lld", (long long)version);
+	return r;
+}
+
+static int read_members(struct job *job, const char **card, struct pk_err *err)
+{
+	const struct {
+		const char *key;
+		const char **out;
+		bool required;
+	} members[] = {
+		{"onnx", &job->options.onnx_path, true},
+		{"runtime", &job->options.runtime, true},
+		{"engine", &job->engine_path, true},
+		{"timing", &job->options.timing_path, false},
+		{"card", card, false},
+	};
+	for (size_t i = 0; i < PK_ARRAY_LEN(members); i++) {
+		int r = members[i].required
+				? pk_json_get_str(job->json, members[i].key, members[i].out, err)
+				: pk_json_opt_str(job->json, members[i].key, members[i].out, err);
+		if (r < 0)
+			return r;
+	}
+	int64_t opt_level = 0;
+	int r = pk_json_get_int(job->json, "opt_level", &opt_level, err);
+	job->options.opt_level = (int)opt_level;
+	job->golden = json_object_get(job->json, "golden");
+	return r;
+}
+
+static int read_job(struct job *job, struct pk_err *err)
+{
+	const char *card = NULL;
+	int r = parse_job(job, err);
+	if (r == 0)
+		r = read_members(job, &card, err);
+	if (r == 0 && asprintf(&job->new_path, "%s.new", job->engine_path) < 0)
+		r = pk_fail(err, -ENOMEM, "out of memory");
+	job->options.engine_path = job->new_path;
+	if (r == 0 && card)
+		r = read_card(job, card, err);
+	return r < 0 ? r : read_shapes(job, err);
+}
+
+// An engine becomes visible under its name only after every gate: a cut in between leaves a file
+// that nobody takes.
+static int gate_and_place(const struct job *job, struct pk_err *err)
+{
+	int r = 0;
+	if (json_is_object(job->golden) && job->card)
+		r = pk_golden_check(job->new_path, job->card, job->golden, err);
+	if (r == 0 && rename(job->new_path, job->engine_path) < 0)
+		r = pk_fail_errno(err, "%s", job->engine_path);
+	if (r < 0)
+		(void)unlink(job->new_path);
+	return r;
+}
+
+// The model or the engine is at fault, not the moment: trying again gives the same answer.
+static bool is_permanent(int code)
+{
+	return code == -ENOTSUP || code == -EINVAL || code == -EBADE || code == -EDOM ||
+	       code == -EFBIG || code == -ENODEV;
+}
+
+static void put_result(const struct pk_build_report *report, int code, const struct pk_err *err)
+{
+	char key[PK_DIGEST_TEXT];
+	pk_digest_format(&report->key, key);
+	put_line(json_pack("{s:s, s:i, s:s?, s:b, s:s, s:I, s:i, s:i, s:f, s:f, s:I}", "type",
+		"result", "code", code, "error", code < 0 ? pk_err_text(err, code) : NULL,
+		"permanent", is_permanent(code), "key", key, "engine_bytes",
+		(json_int_t)report->engine_bytes, "n_measured", report->n_measured, "n_cache_hits",
+		report->n_cache_hits, "max_rel_err", report->max_rel_err, "min_cosine",
+		report->min_cosine, "wall_ms", (json_int_t)(report->wall_ns / PK_NS_PER_MS)));
+}
+
+int main(void)
+{
+	pk_log_init("picket-build", PK_LOG_INFO);
+	struct pk_err err = {0};
+	struct pk_build_report report = {0};
+	pk_cleanup(job_finish) struct job job = {0};
+	pk_buf_init(&job.card_text, MAX_CARD_BYTES);
+	job.options.progress = on_progress;
+	job.options.ctx = &job;
+	int r = read_job(&job, &err);
+	if (r == 0)
+		r = pk_engine_build(&job.options, &report, &err);
+	if (r == 0)
+		r = gate_and_place(&job, &err);
+	put_result(&report, r, &err);
+	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// How picketd asks picket-build for an engine: one JSON job on stdin, JSON lines on stdout.
+#pragma once
+
+// stdin: {"v":1,"onnx":"path","card":"path"|null,"runtime":"cpu","opt_level":0|1,
+//         "engine":"path","timing":"path"|null,"shapes":{"x":[1,3,320,320]},
+//         "golden":{"golden.json":"path","a.rgb":"path"}|null}
+// golden: the artifact's golden samples by their title, as they lie in the store.
+// stdout, one object a line, progress at least each second:
+//   {"v":1,"type":"progress","phase":"tune","done":3,"total":90,"what":"…"}
+//   {"v":1,"type":"result","code":0|-errno,"error":null|"…","permanent":bool,"key":"sha256:…",
+//    "engine_bytes":N,"n_measured":N,"n_cache_hits":N,"max_rel_err":X,"min_cosine":X,"wall_ms":N}
+// Exit code: 0 built; 1 not built, the result line says why. Anything else (a signal, no result
+// line): the builder crashed, a transient failure.
+#define PK_BUILD_PROTO_VERSION 1
+#define PK_BUILD_MAX_LINE      65536

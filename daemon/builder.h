@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs picket-build: one engine at a time, quick ones first, niced and bounded; a crash costs a
+// build.
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "daemon/loop.h"
+
+// Zero: none, or the default in brackets.
+struct pk_builder_limits {
+	int64_t wall_ns;      // of one build
+	int64_t silence_ns;   // without a line (60 s)
+	int64_t memory_bytes; // address space
+	int nice;
+};
+
+struct pk_build_progress {
+	char phase[32];
+	int done, total;
+	int64_t started_ns; // of the build, monotonic
+	int64_t eta_ns;     // of this phase; -1: not known
+};
+
+struct pk_build_result {
+	int code;          // 0 or -errno
+	const char *error; // a person's reason; NULL when code is 0
+	bool permanent;
+	const json_t *report; // the result line of build_proto.h; NULL when there was none
+};
+
+// One build; the caller's memory, zero-initialised, until done was called or it was cancelled.
+struct pk_build_job {
+	json_t *request;            // as build_proto.h says, without "v"; owned by the job
+	bool quick;                 // before all that are not
+	void (*started)(void *ctx); // may be NULL
+	void (*progress)(void *ctx, const struct pk_build_progress *progress);
+	// request is released before; the job may be used again from here on.
+	void (*done)(void *ctx, const struct pk_build_result *result);
+	void *ctx;
+	bool queued; // read only: from add to done or cancel
+	struct pk_list link;
+};
+
+struct pk_builder;
+
+int pk_builder_create(struct pk_loop *loop, const char *program, struct pk_builder **out,
+	struct pk_err *err) pk_must_check;
+void pk_builder_destroy(struct pk_builder *builder); // kills; done is not called
+PK_DEFINE_AUTO(pk_builder, pk_builder_destroy);
+void pk_builder_set_limits(
+	struct pk_builder *builder, const struct pk_builder_limits *limits); // from the next build
+
+void pk_builder_add(struct pk_builder *builder, struct pk_build_job *job);
+// Forgets the job, kills it when it runs. Safe when it is not queued.
+void pk_builder_cancel(struct pk_builder *builder, struct pk_build_job *job);

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the worker last said of each camera, joined with what its model serves from.
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/array.h"
+#include "config/config.h"
+#include "daemon/events.h"
+#include "daemon/models.h"
+
+struct pk_camera_entry {
+	char name[64], model[64];
+	char state[16];
+	char cause[PK_CAUSE_MAX]; // of the camera itself; ""
+	json_t *figures;          // its object of the last heartbeat; NULL: none since the start
+};
+
+struct pk_cameras {
+	struct pk_events *events;
+	const struct pk_models *models;
+	PK_ARRAY(struct pk_camera_entry) items; // in the config's order
+};
+
+void pk_cameras_init(
+	struct pk_cameras *cameras, struct pk_events *events, const struct pk_models *models);
+void pk_cameras_finish(struct pk_cameras *cameras);
+void pk_cameras_apply(struct pk_cameras *cameras, const struct pk_config *config);
+void pk_cameras_heartbeat(struct pk_cameras *cameras, const json_t *message);
+void pk_cameras_message(struct pk_cameras *cameras, const json_t *message); // type "camera"
+void pk_cameras_worker_down(struct pk_cameras *cameras, const char *cause);
+
+size_t pk_cameras_n_running(const struct pk_cameras *cameras);
+// As control_api.h says; new reference.
+json_t *pk_camera_entry_json(const struct pk_cameras *cameras, const struct pk_camera_entry *entry);
+json_t *pk_cameras_json(const struct pk_cameras *cameras); // array, new reference
+const struct pk_camera_entry *pk_cameras_find(const struct pk_cameras *cameras, const char *name);

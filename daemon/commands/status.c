@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// GET /v1/status and /v1/cameras.
+#include "daemon/commands/route.h"
+
+void pk_command_status(struct pk_daemon *daemon, pk_unused const struct pk_request *request,
+	struct pk_reply *reply)
+{
+	reply->body = pk_daemon_status_json(daemon);
+}
+
+void pk_command_cameras(struct pk_daemon *daemon, pk_unused const struct pk_request *request,
+	struct pk_reply *reply)
+{
+	reply->body = pk_daemon_cameras_json(daemon);
+}
+
+void pk_command_camera(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply)
+{
+	pk_reply_found(
+		reply, pk_daemon_camera_json(daemon, request->name), "camera", request->name);
+}

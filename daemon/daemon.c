@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of picketd and what passes between them.
+#include "daemon/daemon.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "config/diff.h"
+#include "daemon/agent.h"
+#include "daemon/builder.h"
+#include "daemon/cameras.h"
+#include "daemon/control.h"
+#include "daemon/loop.h"
+#include "daemon/models.h"
+#include "daemon/notify.h"
+#include "daemon/supervisor.h"
+#include "daemon/telemetry.h"
+#include "daemon/text.h"
+
+// The supervisor looks at its deadlines twice a second; when it has not for so long, it is stuck.
+#define SUPERVISOR_ALIVE_NS (10 * PK_NS_PER_S)
+#define STATUS_MAX          480
+
+struct pk_daemon {
+	const struct pk_paths *paths;
+	struct pk_config *config;
+	struct pk_loop *loop;
+	struct pk_events *events;
+	struct pk_agent *agent;
+	struct pk_builder *builder;
+	struct pk_supervisor *supervisor;
+	struct pk_models models;
+	struct pk_cameras cameras;
+	struct pk_telemetry telemetry;
+	struct pk_notify notify;
+	struct pk_control *control;
+	struct pk_watch signal_watch;
+	int signal_fd;
+	int64_t started_ns;       // monotonic
+	int64_t config_ns;        // realtime of the last config that was taken
+	size_t n_config_problems; // of the last reload
+	int64_t worker_rss_bytes;
+	bool stopping;
+};
+
+static void write_status(const struct pk_daemon *daemon, char out[STATUS_MAX])
+{
+	size_t n = (size_t)snprintf(out, STATUS_MAX, "%zu/%zu cameras running",
+		pk_cameras_n_running(&daemon->cameras), daemon->cameras.items.n);
+	for (size_t i = 0; i < daemon->models.items.n && n < STATUS_MAX; i++) {
+		const struct pk_model *model = daemon->models.items.items[i];
+		const char *cause = pk_model_cause(model);
+		n += (size_t)snprintf(out + n, STATUS_MAX - n, ", %s: %s%s%s%s",
+			pk_model_name(model), pk_rung_name(pk_model_rung(model)),
+			cause[0] ? " (" : "", cause, cause[0] ? ")" : "");
+	}
+	pk_text_mend(out);
+}
+
+static void update_status(struct pk_daemon *daemon)
+{
+	char line[STATUS_MAX];
+	write_status(daemon, line);
+	pk_notify_status(&daemon->notify, line);
+}
+
+static void on_changed(void *ctx)
+{
+	update_status(ctx);
+}
+
+static void on_worker_up(void *ctx)
+{
+	struct pk_daemon *daemon = ctx;
+	pk_models_worker_up(&daemon->models);
+	update_status(daemon);
+}
+
+static void on_worker_down(void *ctx, const char *cause, bool crashed)
+{
+	struct pk_daemon *daemon = ctx;
+	daemon->worker_rss_bytes = 0;
+	pk_models_worker_down(&daemon->models, cause, crashed);
+	pk_cameras_worker_down(&daemon->cameras, cause);
+	update_status(daemon);
+}
+
+static void on_worker_message(void *ctx, const char *type, const json_t *message)
+{
+	struct pk_daemon *daemon = ctx;
+	if (strcmp(type, "heartbeat") == 0) {
+		(void)pk_json_opt_int(message, "rss_bytes", &daemon->worker_rss_bytes, NULL);
+		pk_cameras_heartbeat(&daemon->cameras, message);
+		update_status(daemon);
+	} else if (strcmp(type, "camera") == 0) {
+		pk_cameras_message(&daemon->cameras, message);
+		update_status(daemon);
+	} else {
+		if (strcmp(type, "assign_done") == 0)
+			pk_supervisor_answered(daemon->supervisor);
+		pk_models_message(&daemon->models, type, message);
+	}
+}
+
+static bool is_alive(void *ctx)
+{
+	const struct pk_daemon *daemon = ctx;
+	return daemon->stopping ||
+	       pk_now_ns() - pk_supervisor_last_check_ns(daemon->supervisor) < SUPERVISOR_ALIVE_NS;
+}
+
+// Passwords of camera addresses must not get into any log.
+static void redact_secrets(const struct pk_config *config)
+{
+	for (size_t i = 0; i < config->n_cameras; i++) {
+		const char *start = strstr(config->cameras[i].source.uri, "://");
+		const char *end = start ? strchr(start + 3, '/') : NULL;
+		char user[512];
+		if (!start)
+			continue;
+		size_t n = end ? (size_t)(end - start - 3) : strlen(start + 3);
+		snprintf(user, sizeof(user), "%.*s", (int)(n < 511 ? n : 511), start + 3);
+		char *at = strrchr(user, '@');
+		char *colon = at ? strchr(user, ':') : NULL;
+		if (!colon || colon > at)
+			continue;
+		*at = '\0';
+		pk_log_redact(colon + 1);
+	}
+}
+
+// What the daemon itself takes from the config; models, cameras and worker come after.
+static void take_config(struct pk_daemon *daemon)
+{
+	const struct pk_config *config = daemon->config;
+	daemon->config_ns = pk_realtime_ns();
+	redact_secrets(config);
+	pk_builder_set_limits(daemon->builder, &(struct pk_builder_limits){
+						       .wall_ns = config->build.time_limit_ns,
+						       .memory_bytes = config->build.memory_bytes,
+						       .nice = config->build.nice,
+					       });
+	daemon->models.env.quota_bytes = config->store.quota_bytes;
+	daemon->models.env.retry_min_ns = config->build.retry_min_ns;
+	daemon->models.env.retry_max_ns = config->build.retry_max_ns;
+	pk_telemetry_set_interval(&daemon->telemetry, config->telemetry.interval_ns);
+}
+
+static int give_worker_config(struct pk_daemon *daemon)
+{
+	pk_auto_free char *yaml = pk_config_dump(daemon->config);
+	return yaml ? pk_supervisor_set_config(daemon->supervisor, yaml) : -ENOMEM;
+}
+
+static json_t *problems_json(struct pk_problems *problems)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < problems->n; i++) {
+		const struct pk_problem *problem = &problems->items[i];
+		pk_auto_free char *text = NULL;
+		int n = problem->line ? asprintf(&text, "%s:%d:%d: %s", problem->file,
+						problem->line, problem->column, problem->text)
+				      : asprintf(&text, "%s: %s", problem->file, problem->text);
+		if (n < 0) {
+			text = NULL;
+			continue;
+		}
+		pk_text_mend(text);
+		json_array_append_new(list, json_string(text));
+	}
+	return list;
+}
+
+static void refuse(struct pk_daemon *daemon, const json_t *problems)
+{
+	size_t i;
+	json_t *problem;
+	json_array_foreach (problems, i, problem)
+		pk_events_post(daemon->events, PK_EVENT_CONFIG_REFUSED,
+			PK_FIELDS({"PICKET_PROBLEM", json_string_value(problem)}),
+			"config not taken: %s", json_string_value(problem));
+}
+
+static void count_changes(const struct pk_config_diff *diff, char out[96])
+{
+	if (!diff->any)
+		snprintf(out, 96, "nothing changed");
+	else
+		snprintf(out, 96, "%zu cameras, %zu models, %zu sinks changed", diff->cameras.n,
+			diff->models.n, diff->sinks.n);
+}
+
+// Takes config. 0 or -ENOMEM (nothing changed).
+static int apply(struct pk_daemon *daemon, struct pk_config *config)
+{
+	struct pk_config_diff diff = {0};
+	char changes[96];
+	int r = pk_config_diff(daemon->config, config, &diff);
+	if (r < 0) {
+		pk_config_destroy(config);
+		return r;
+	}
+	pk_config_destroy(daemon->config);
+	daemon->config = config;
+	take_config(daemon);
+	if (diff.any)
+		r = give_worker_config(daemon);
+	pk_models_apply(&daemon->models, config);
+	pk_cameras_apply(&daemon->cameras, config);
+	count_changes(&diff, changes);
+	pk_events_post(daemon->events, PK_EVENT_CONFIG_APPLIED,
+		PK_FIELDS({"PICKET_CONFIG", daemon->paths->config}), "config taken: %s", changes);
+	pk_config_diff_finish(&diff);
+	return r;
+}
+
+bool pk_daemon_reload(struct pk_daemon *daemon, json_t **problems)
+{
+	struct pk_problems found = {0};
+	struct pk_config *config = NULL;
+	pk_notify_reloading(&daemon->notify);
+	int r = pk_config_load(daemon->paths->config, daemon->paths->drop_ins, &config, &found);
+	if (r < 0 && found.n == 0)
+		pk_problems_add(&found, daemon->paths->config, 0, 0, "%s", strerror(-r));
+	*problems = problems_json(&found);
+	daemon->n_config_problems = found.n;
+	pk_problems_finish(&found);
+	if (r < 0)
+		refuse(daemon, *problems);
+	else
+		r = apply(daemon, config);
+	pk_notify_ready(&daemon->notify);
+	update_status(daemon);
+	return r == 0;
+}
+
+int pk_daemon_rebuild(struct pk_daemon *daemon, const char *name)
+{
+	struct pk_model *model = pk_models_find(&daemon->models, name);
+	if (!model)
+		return -ENOENT;
+	pk_model_rebuild(model);
+	return 0;
+}
+
+static void on_stopped(void *ctx)
+{
+	struct pk_daemon *daemon = ctx;
+	pk_loop_quit(daemon->loop);
+}
+
+static void begin_stop(struct pk_daemon *daemon, const char *why)
+{
+	if (daemon->stopping)
+		return;
+	daemon->stopping = true;
+	pk_notify_stopping(&daemon->notify);
+	pk_events_post(daemon->events, PK_EVENT_STOPPING, PK_FIELDS({"PICKET_CAUSE", why}),
+		"picketd ends: %s", why);
+	pk_supervisor_stop(daemon->supervisor, on_stopped, daemon);
+}
+
+static void on_signal(void *ctx, pk_unused uint32_t events)
+{
+	struct pk_daemon *daemon = ctx;
+	struct signalfd_siginfo info;
+	if (read(daemon->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP) {
+		json_t *problems = NULL;
+		(void)pk_daemon_reload(daemon, &problems);
+		json_decref(problems);
+		return;
+	}
+	begin_stop(daemon, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+}
+
+static int open_signals(struct pk_daemon *daemon, struct pk_err *err)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	daemon->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (daemon->signal_fd < 0)
+		return pk_fail_errno(err, "signalfd");
+	daemon->signal_watch = (struct pk_watch){.ready = on_signal, .ctx = daemon};
+	int r = pk_loop_watch(daemon->loop, &daemon->signal_watch, daemon->signal_fd, EPOLLIN);
+	return r < 0 ? pk_fail(err, r, "signals") : 0;
+}
+
+static int create_workers(struct pk_daemon *daemon, struct pk_err *err)
+{
+	const struct pk_supervisor_hooks hooks = {
+		.up = on_worker_up,
+		.down = on_worker_down,
+		.message = on_worker_message,
+		.ctx = daemon,
+	};
+	int r = pk_agent_create(daemon->loop, &daemon->agent, err);
+	if (r == 0)
+		r = pk_builder_create(daemon->loop, daemon->paths->builder, &daemon->builder, err);
+	if (r == 0)
+		r = pk_supervisor_create(daemon->loop, daemon->events, daemon->paths->worker,
+			&hooks, &daemon->supervisor, err);
+	return r;
+}
+
+static void init_views(struct pk_daemon *daemon)
+{
+	pk_models_init(&daemon->models, &(struct pk_model_env){
+						.loop = daemon->loop,
+						.agent = daemon->agent,
+						.builder = daemon->builder,
+						.supervisor = daemon->supervisor,
+						.events = daemon->events,
+						.paths = daemon->paths,
+						.changed = on_changed,
+						.ctx = daemon,
+					});
+	pk_cameras_init(&daemon->cameras, daemon->events, &daemon->models);
+	pk_telemetry_init(&daemon->telemetry, daemon->loop, &daemon->cameras);
+	pk_notify_init(&daemon->notify, daemon->loop, is_alive, daemon);
+}
+
+static int create_parts(struct pk_daemon *daemon, struct pk_err *err)
+{
+	daemon->loop = pk_loop_create(err);
+	daemon->events = pk_events_create();
+	if (!daemon->loop || !daemon->events)
+		return pk_fail(err, -ENOMEM, "the loop cannot start");
+	int r = open_signals(daemon, err);
+	if (r == 0)
+		r = create_workers(daemon, err);
+	if (r < 0)
+		return r;
+	init_views(daemon);
+	take_config(daemon);
+	r = give_worker_config(daemon);
+	if (r < 0)
+		return pk_fail(err, r, "config");
+	return pk_control_create(
+		daemon->loop, daemon->paths->socket, daemon, daemon->events, &daemon->control, err);
+}
+
+int pk_daemon_create(const struct pk_paths *paths, struct pk_config *config, struct pk_daemon **out,
+	struct pk_err *err)
+{
+	struct pk_daemon *daemon = calloc(1, sizeof(*daemon));
+	if (!daemon) {
+		pk_config_destroy(config);
+		return pk_fail(err, -ENOMEM, "out of memory");
+	}
+	daemon->paths = paths;
+	daemon->config = config;
+	daemon->signal_fd = -1;
+	daemon->started_ns = pk_now_ns();
+	int r = create_parts(daemon, err);
+	if (r < 0)
+		pk_daemon_destroy(daemon);
+	else
+		*out = daemon;
+	return r;
+}
+
+void pk_daemon_destroy(struct pk_daemon *daemon)
+{
+	if (!daemon)
+		return;
+	pk_control_destroy(daemon->control);
+	pk_models_finish(&daemon->models);
+	pk_cameras_finish(&daemon->cameras);
+	pk_telemetry_finish(&daemon->telemetry);
+	pk_notify_finish(&daemon->notify);
+	pk_supervisor_destroy(daemon->supervisor);
+	pk_builder_destroy(daemon->builder);
+	pk_agent_destroy(daemon->agent);
+	if (daemon->signal_watch.active)
+		pk_loop_unwatch(daemon->loop, &daemon->signal_watch);
+	if (daemon->signal_fd >= 0)
+		close(daemon->signal_fd);
+	pk_events_destroy(daemon->events);
+	pk_loop_destroy(daemon->loop);
+	pk_config_destroy(daemon->config);
+	free(daemon);
+}
+
+int pk_daemon_run(struct pk_daemon *daemon, struct pk_err *err)
+{
+	pk_cameras_apply(&daemon->cameras, daemon->config);
+	pk_supervisor_start(daemon->supervisor);
+	pk_models_apply(&daemon->models, daemon->config);
+	pk_events_post(daemon->events, PK_EVENT_STARTED,
+		PK_FIELDS({"PICKET_VERSION", PICKET_VERSION},
+			{"PICKET_CONFIG", daemon->paths->config}),
+		"picketd " PICKET_VERSION " runs, control socket %s", daemon->paths->socket);
+	pk_notify_ready(&daemon->notify);
+	update_status(daemon);
+	int r = pk_loop_run(daemon->loop);
+	return r < 0 ? pk_fail(err, r, "main loop") : 0;
+}
+
+static int64_t own_rss_bytes(void)
+{
+	long long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*s %lld", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+static json_t *config_json(const struct pk_daemon *daemon)
+{
+	char loaded[PK_ISO_TIME_MAX];
+	pk_format_iso_time(daemon->config_ns, loaded);
+	return json_pack("{s:s, s:s, s:I}", "path", daemon->paths->config, "loaded", loaded,
+		"refused_problems", (json_int_t)daemon->n_config_problems);
+}
+
+static json_t *worker_json(const struct pk_daemon *daemon)
+{
+	return json_pack("{s:i, s:b, s:i, s:I}", "pid", (int)pk_supervisor_pid(daemon->supervisor),
+		"up", pk_supervisor_is_up(daemon->supervisor), "restarts",
+		(int)pk_supervisor_n_restarts(daemon->supervisor), "rss_bytes",
+		(json_int_t)daemon->worker_rss_bytes);
+}
+
+json_t *pk_daemon_status_json(const struct pk_daemon *daemon)
+{
+	char line[STATUS_MAX];
+	write_status(daemon, line);
+	return json_pack("{s:s, s:s, s:i, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:s}", "node",
+		daemon->config->node_name, "version", PICKET_VERSION, "pid", (int)getpid(),
+		"uptime_s", (double)(pk_now_ns() - daemon->started_ns) / (double)PK_NS_PER_S,
+		"config", config_json(daemon), "worker", worker_json(daemon), "rss_bytes",
+		(json_int_t)own_rss_bytes(), "models", pk_models_json(&daemon->models), "cameras",
+		pk_cameras_json(&daemon->cameras), "alarms", pk_models_alarms(&daemon->models),
+		"status", line);
+}
+
+json_t *pk_daemon_cameras_json(const struct pk_daemon *daemon)
+{
+	return json_pack("{s:o}", "cameras", pk_cameras_json(&daemon->cameras));
+}
+
+json_t *pk_daemon_camera_json(const struct pk_daemon *daemon, const char *name)
+{
+	const struct pk_camera_entry *entry = pk_cameras_find(&daemon->cameras, name);
+	return entry ? pk_camera_entry_json(&daemon->cameras, entry) : NULL;
+}
+
+json_t *pk_daemon_models_json(const struct pk_daemon *daemon)
+{
+	return json_pack("{s:o}", "models", pk_models_json(&daemon->models));
+}
+
+json_t *pk_daemon_model_json(const struct pk_daemon *daemon, const char *name)
+{
+	const struct pk_model *model = pk_models_find(&daemon->models, name);
+	return model ? pk_model_json(model) : NULL;
+}
+
+struct pk_events *pk_daemon_events(struct pk_daemon *daemon)
+{
+	return daemon->events;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// picketd itself: brings the parts of the control plane together. One thread.
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "config/config.h"
+#include "daemon/events.h"
+#include "daemon/paths.h"
+
+struct pk_daemon;
+
+// Takes config. paths outlives the daemon. On failure nothing was started.
+int pk_daemon_create(const struct pk_paths *paths, struct pk_config *config, struct pk_daemon **out,
+	struct pk_err *err) pk_must_check;
+void pk_daemon_destroy(struct pk_daemon *daemon);
+PK_DEFINE_AUTO(pk_daemon, pk_daemon_destroy);
+// Runs until SIGTERM or SIGINT. 0 or -errno.
+int pk_daemon_run(struct pk_daemon *daemon, struct pk_err *err) pk_must_check;
+
+// For the control API. Each gives a new reference; NULL: there is no such thing.
+json_t *pk_daemon_status_json(const struct pk_daemon *daemon);
+json_t *pk_daemon_cameras_json(const struct pk_daemon *daemon);
+json_t *pk_daemon_camera_json(const struct pk_daemon *daemon, const char *name);
+json_t *pk_daemon_models_json(const struct pk_daemon *daemon);
+json_t *pk_daemon_model_json(const struct pk_daemon *daemon, const char *name);
+struct pk_events *pk_daemon_events(struct pk_daemon *daemon);
+// Reads the config again. False: it has mistakes, the old one stays; *problems is a list of
+// "file:line:col: text" in any case.
+bool pk_daemon_reload(struct pk_daemon *daemon, json_t **problems);
+int pk_daemon_rebuild(struct pk_daemon *daemon, const char *model); // 0 or -ENOENT

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every journal event of picketd: PK_EVENT(symbol, name, message id, priority, help). Ids never
+// change; docs/EVENTS.md is checked against this list.
+// Without #pragma once: it is included anew for each table.
+
+#ifndef PK_EVENT
+#define PK_EVENT(symbol, name, id, priority, help)
+#define PK_EVENT_LIST_EMPTY
+#endif
+
+PK_EVENT(STARTED, "started", "d41956229e6444aaa4fb29be76ac23dc", PK_LOG_NOTICE,
+	"picketd runs: the config is valid, the control socket listens, the worker was started.")
+PK_EVENT(STOPPING, "stopping", "273b8276434742efbc5a50030cb3b8c7", PK_LOG_NOTICE,
+	"picketd was told to end.")
+PK_EVENT(CONFIG_APPLIED, "config-applied", "62a69bdc553445caade4bdd8c6b4f3fd", PK_LOG_NOTICE,
+	"A new config is in force; only what changed in it was restarted.")
+PK_EVENT(CONFIG_REFUSED, "config-refused", "e4071bb2f97048289e952e3f6bf7cacc", PK_LOG_ERR,
+	"A new config has mistakes; the old one stays in force. One event per mistake.")
+PK_EVENT(WORKER_STARTED, "worker-started", "06b49a930751468298025d4f54dd27d1", PK_LOG_INFO,
+	"The worker process runs and took its config.")
+PK_EVENT(WORKER_ENDED, "worker-ended", "f6a6625977734aba9a9f5675698f8140", PK_LOG_ERR,
+	"The worker ended without being told to; it is started again. The cause says how it ended.")
+PK_EVENT(WORKER_REFUSED, "worker-refused", "cf4c4330b8784e25bcb9c3352f29a554", PK_LOG_ERR,
+	"The worker could not be started, or could not use its config.")
+PK_EVENT(ARTIFACT_READY, "artifact-ready", "a59fe7bec6ab4524ba02001aa83eb96e", PK_LOG_NOTICE,
+	"A model's artifact is in the store, verified; engines are made from it if there are none.")
+PK_EVENT(ARTIFACT_FAILED, "artifact-failed", "2799fd965759492ebe020c15e824cea9", PK_LOG_WARNING,
+	"A model's artifact could not be had or cannot be used. What serves goes on; it is tried "
+	"again.")
+PK_EVENT(BUILD_STARTED, "build-started", "b82abf737bf9435aa325cd4d1a0508b4", PK_LOG_INFO,
+	"picket-build began to make an engine.")
+PK_EVENT(BUILD_PROGRESS, "build-progress", "46c45b158b064416ad66f6653356c617", PK_LOG_INFO,
+	"How far a build is, each ten seconds.")
+PK_EVENT(BUILD_DONE, "build-done", "7e5d471f1e434f6db70c0d8422dba2c6", PK_LOG_NOTICE,
+	"An engine was built and passed its gate.")
+PK_EVENT(BUILD_FAILED, "build-failed", "c58cd7ec82214a24915b90e7ceb16d1c", PK_LOG_WARNING,
+	"A build failed. A transient failure is tried again later; a permanent one is remembered "
+	"until "
+	"there is another model, another target, or `picketctl models --rebuild NAME`.")
+PK_EVENT(ENGINE_REFUSED, "engine-refused", "eb9d0d02df004ac8ab28f25bee1b331e", PK_LOG_WARNING,
+	"The worker did not take an engine file; PICKET_REASON says why (corrupt, stale, …). A bad "
+	"file is removed and built anew.")
+PK_EVENT(ENGINE_FAULT, "engine-fault", "5d20170b110a40218122c7b9d1c7eff3", PK_LOG_ERR,
+	"An engine failed while it served; the next lower rung takes over and it is tried again "
+	"later.")
+PK_EVENT(SERVING, "serving", "060865c9d02044618eadd5d2fa139d78", PK_LOG_INFO,
+	"The first frame went through a newly assigned engine; PICKET_GAP_MS is the pause between "
+	"the "
+	"last result of the old one and the first of the new one.")
+PK_EVENT(RUNG, "rung", "fc6d9cea3b884f16b0f6dc96ea300fb3", PK_LOG_NOTICE,
+	"A model stands on another rung of the fallback chain, or on the same for another cause.")
+PK_EVENT(ALARM, "alarm", "3cc0a2531ef24fab839a32d3cb6933e2", PK_LOG_ALERT,
+	"A model does not infer at all: its cameras' video passes through. Needs a person.")
+PK_EVENT(ALARM_CLEARED, "alarm-cleared", "1be6308692ff426e9a203ec8363fd0f1", PK_LOG_NOTICE,
+	"The model infers again.")
+PK_EVENT(CAMERA, "camera", "a42a202868f2441eb4e73f16e0f911c4", PK_LOG_NOTICE,
+	"A camera's state changed (starting, running, retrying, ended, stopped).")
+PK_EVENT(CAMERA_FIGURES, "camera-figures", "ce2d617061bb4537b173b726e93ae579", PK_LOG_INFO,
+	"Figures of one camera, each telemetry.interval. Journal only.")
+PK_EVENT(STATE_IGNORED, "state-ignored", "a2af73c68776458ea9646bf3e9a2692e", PK_LOG_WARNING,
+	"A state file was damaged and is not used; picketd learns again what stood in it.")
+
+#ifdef PK_EVENT_LIST_EMPTY
+#undef PK_EVENT
+#undef PK_EVENT_LIST_EMPTY
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// All models of the config.
+#pragma once
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "base/array.h"
+#include "base/attr.h"
+#include "config/config.h"
+#include "daemon/model.h"
+
+struct pk_models {
+	struct pk_model_env env;
+	PK_ARRAY(struct pk_model *) items;
+};
+
+void pk_models_init(struct pk_models *models, const struct pk_model_env *env);
+void pk_models_finish(struct pk_models *models);
+// Creates, updates and removes models so that they are those of the config. Runtimes are probed
+// anew. Failures (no memory) leave a model out and are logged.
+void pk_models_apply(struct pk_models *models, const struct pk_config *config);
+
+struct pk_model *pk_models_find(const struct pk_models *models, const char *name); // or NULL
+void pk_models_worker_up(struct pk_models *models);
+void pk_models_worker_down(struct pk_models *models, const char *cause, bool crashed);
+void pk_models_message(struct pk_models *models, const char *type, const json_t *message);
+json_t *pk_models_json(const struct pk_models *models);   // array, new reference
+json_t *pk_models_alarms(const struct pk_models *models); // array, new reference

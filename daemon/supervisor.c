@@ -1,0 +1,496 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of the worker process.
+#include "daemon/supervisor.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/subprocess.h"
+#include "daemon/text.h"
+#include "daemon/worker_proto.h"
+
+#define CHECK_NS  (PK_NS_PER_S / 2)
+#define CAUSE_MAX 192
+
+enum phase {
+	PHASE_NONE,     // not wanted, or ended for good
+	PHASE_PAUSE,    // waits for its restart
+	PHASE_STARTING, // until config_done
+	PHASE_UP,
+	PHASE_ENDING, // told to end, or killed; waits for the pidfd
+};
+
+struct pk_supervisor {
+	struct pk_loop *loop;
+	struct pk_events *events;
+	char *program;
+	char *yaml;
+	struct pk_supervisor_hooks hooks;
+	struct pk_supervisor_limits limits;
+	enum phase phase;
+	struct pk_subprocess process;
+	struct pk_channel channel;
+	struct pk_watch process_watch, channel_watch;
+	struct pk_timer check_timer, restart_timer, term_timer, kill_timer;
+	int64_t pause_ns;        // before the next restart
+	int64_t started_ns;      // of this process
+	int64_t last_message_ns; // from it
+	int64_t progress_age_ns; // as the last heartbeat said
+	int64_t last_check_ns;
+	unsigned n_open; // requests without an answer yet
+	unsigned n_restarts;
+	bool on_purpose;       // this end was wanted
+	char cause[CAUSE_MAX]; // why we ended it; "": it did so itself
+	bool stopping;
+	void (*stopped)(void *ctx);
+	void *stopped_ctx;
+};
+
+static void start_worker(struct pk_supervisor *supervisor);
+
+static int64_t or_default(int64_t value, int64_t fallback)
+{
+	return value > 0 ? value : fallback;
+}
+
+void pk_supervisor_set_limits(
+	struct pk_supervisor *supervisor, const struct pk_supervisor_limits *limits)
+{
+	supervisor->limits = (struct pk_supervisor_limits){
+		.start_ns = or_default(limits->start_ns, 60 * PK_NS_PER_S),
+		.silence_ns = or_default(limits->silence_ns, 10 * PK_NS_PER_S),
+		.busy_ns = or_default(limits->busy_ns, 60 * PK_NS_PER_S),
+		.stuck_ns = or_default(limits->stuck_ns, 15 * PK_NS_PER_S),
+		.restart_ns = or_default(limits->restart_ns, 100 * PK_NS_PER_MS),
+		.restart_max_ns = or_default(limits->restart_max_ns, 30 * PK_NS_PER_S),
+		.healthy_ns = or_default(limits->healthy_ns, 60 * PK_NS_PER_S),
+		.stop_ns = or_default(limits->stop_ns, 1500 * PK_NS_PER_MS),
+		.term_ns = or_default(limits->term_ns, 300 * PK_NS_PER_MS),
+	};
+	supervisor->pause_ns = supervisor->limits.restart_ns;
+}
+
+static void close_channel(struct pk_supervisor *supervisor)
+{
+	pk_loop_unwatch(supervisor->loop, &supervisor->channel_watch);
+	pk_channel_finish(&supervisor->channel);
+}
+
+static void watch_channel(struct pk_supervisor *supervisor)
+{
+	uint32_t events = EPOLLIN;
+	if (pk_channel_wants_write(&supervisor->channel))
+		events |= EPOLLOUT;
+	(void)pk_loop_rewatch(supervisor->loop, &supervisor->channel_watch, events);
+}
+
+// cause "": a wanted end.
+static void kill_worker(struct pk_supervisor *supervisor, const char *cause)
+{
+	if (!supervisor->cause[0])
+		pk_text_format(supervisor->cause, sizeof(supervisor->cause), "%s", cause);
+	supervisor->phase = PHASE_ENDING;
+	(void)pk_subprocess_signal(&supervisor->process, SIGKILL);
+}
+
+static void schedule_restart(struct pk_supervisor *supervisor)
+{
+	const struct pk_supervisor_limits *limits = &supervisor->limits;
+	if (supervisor->on_purpose)
+		supervisor->pause_ns = 0;
+	else if (supervisor->started_ns &&
+		 pk_now_ns() - supervisor->started_ns >= limits->healthy_ns)
+		supervisor->pause_ns = limits->restart_ns;
+	supervisor->phase = PHASE_PAUSE;
+	pk_loop_start_timer(supervisor->loop, &supervisor->restart_timer, supervisor->pause_ns);
+	supervisor->pause_ns = PK_MIN(
+		PK_MAX(supervisor->pause_ns * 2, limits->restart_ns), limits->restart_max_ns);
+}
+
+static void tell_ended(struct pk_supervisor *supervisor, const char *cause)
+{
+	char pause[PK_DURATION_MAX];
+	bool crashed = !supervisor->on_purpose;
+	if (crashed) {
+		pk_format_duration(pk_timer_left_ns(&supervisor->restart_timer), pause);
+		pk_events_post(supervisor->events, PK_EVENT_WORKER_ENDED,
+			PK_FIELDS({"PICKET_CAUSE", cause}), "worker ended: %s; starts again in %s",
+			cause, pause);
+	}
+	supervisor->hooks.down(supervisor->hooks.ctx, crashed ? cause : "", crashed);
+}
+
+static void finish_stop(struct pk_supervisor *supervisor)
+{
+	supervisor->phase = PHASE_NONE;
+	pk_loop_stop_timer(&supervisor->check_timer);
+	if (supervisor->stopped)
+		supervisor->stopped(supervisor->stopped_ctx);
+}
+
+static void on_process(void *ctx, pk_unused uint32_t events)
+{
+	struct pk_supervisor *supervisor = ctx;
+	struct pk_exit_status status;
+	char text[PK_EXIT_TEXT_MAX];
+	pk_loop_unwatch(supervisor->loop, &supervisor->process_watch);
+	if (pk_subprocess_wait(&supervisor->process, 0, &status) != 1)
+		return;
+	pk_exit_status_format(&status, text);
+	close_channel(supervisor);
+	pk_loop_stop_timer(&supervisor->term_timer);
+	pk_loop_stop_timer(&supervisor->kill_timer);
+	supervisor->n_open = 0;
+	if (supervisor->stopping) {
+		finish_stop(supervisor);
+		return;
+	}
+	schedule_restart(supervisor);
+	tell_ended(supervisor, supervisor->cause[0] ? supervisor->cause : text);
+}
+
+static void ask_to_end(struct pk_supervisor *supervisor)
+{
+	supervisor->on_purpose = true;
+	if (supervisor->phase == PHASE_ENDING)
+		return;
+	supervisor->phase = PHASE_ENDING;
+	(void)pk_channel_send(&supervisor->channel, json_pack("{s:s}", "type", "stop"));
+	pk_loop_start_timer(supervisor->loop, &supervisor->term_timer, supervisor->limits.stop_ns);
+}
+
+static void on_config_done(struct pk_supervisor *supervisor, const json_t *message)
+{
+	const char *error = json_string_value(json_object_get(message, "error"));
+	pk_supervisor_answered(supervisor);
+	if (error) {
+		pk_events_post(supervisor->events, PK_EVENT_WORKER_REFUSED,
+			PK_FIELDS({"PICKET_CAUSE", error}), "worker cannot use its config: %s",
+			error);
+		if (supervisor->phase == PHASE_STARTING) {
+			char cause[CAUSE_MAX];
+			pk_text_format(
+				cause, sizeof(cause), "worker cannot use its config: %s", error);
+			kill_worker(supervisor, cause);
+		} else {
+			ask_to_end(supervisor); // it is between two configs: start anew
+		}
+		return;
+	}
+	if (supervisor->phase != PHASE_STARTING)
+		return;
+	supervisor->phase = PHASE_UP;
+	char pid[16];
+	snprintf(pid, sizeof(pid), "%d", (int)supervisor->process.pid);
+	pk_events_post(supervisor->events, PK_EVENT_WORKER_STARTED, PK_FIELDS({"PICKET_PID", pid}),
+		"worker runs with pid %s", pid);
+	supervisor->hooks.up(supervisor->hooks.ctx);
+}
+
+static void on_message(void *ctx, const char *type, const json_t *message)
+{
+	struct pk_supervisor *supervisor = ctx;
+	supervisor->last_message_ns = pk_now_ns();
+	if (supervisor->phase == PHASE_ENDING)
+		return;
+	if (strcmp(type, "config_done") == 0) {
+		on_config_done(supervisor, message);
+		return;
+	}
+	if (strcmp(type, "heartbeat") == 0) {
+		int64_t age_ms = 0;
+		(void)pk_json_opt_int(message, "progress_age_ms", &age_ms, NULL);
+		supervisor->progress_age_ns =
+			PK_MIN(PK_MAX(age_ms, INT64_C(0)), INT64_C(86400000)) * PK_NS_PER_MS;
+	}
+	supervisor->hooks.message(supervisor->hooks.ctx, type, message);
+}
+
+static void on_channel(void *ctx, uint32_t events)
+{
+	struct pk_supervisor *supervisor = ctx;
+	struct pk_err err = {0};
+	int r = events & EPOLLOUT ? pk_channel_flush(&supervisor->channel) : 0;
+	if (r == 0 && events & ~(uint32_t)EPOLLOUT)
+		r = pk_channel_receive(&supervisor->channel, on_message, supervisor, &err);
+	if (r == 0) {
+		watch_channel(supervisor);
+		return;
+	}
+	pk_loop_unwatch(supervisor->loop, &supervisor->channel_watch);
+	if (r != -EPIPE) {
+		char cause[CAUSE_MAX];
+		pk_text_format(cause, sizeof(cause), "its messages cannot be read: %s",
+			pk_err_text(&err, r));
+		kill_worker(supervisor, cause);
+	} else if (!supervisor->kill_timer.active) {
+		// It is ending by itself, or has closed its end by mistake.
+		pk_loop_start_timer(
+			supervisor->loop, &supervisor->kill_timer, supervisor->limits.stop_ns);
+	}
+}
+
+// What is wrong with it, or NULL. Loading an engine may be slow, and is not a hang.
+static const char *overdue(struct pk_supervisor *supervisor, char text[CAUSE_MAX])
+{
+	const struct pk_supervisor_limits *limits = &supervisor->limits;
+	int64_t now_ns = pk_now_ns();
+	int64_t silent_ns = now_ns - supervisor->last_message_ns;
+	char duration[PK_DURATION_MAX];
+	if (supervisor->phase == PHASE_STARTING) {
+		if (now_ns - supervisor->started_ns < limits->start_ns)
+			return NULL;
+		pk_format_duration(limits->start_ns, duration);
+		snprintf(text, CAUSE_MAX, "not ready after %s", duration);
+	} else if (silent_ns >= (supervisor->n_open ? limits->busy_ns : limits->silence_ns)) {
+		pk_format_duration(silent_ns, duration);
+		snprintf(text, CAUSE_MAX, "no heartbeat for %s", duration);
+	} else if (supervisor->progress_age_ns >= limits->stuck_ns && !supervisor->n_open) {
+		pk_format_duration(supervisor->progress_age_ns, duration);
+		snprintf(text, CAUSE_MAX, "pipeline stuck for %s", duration);
+	} else {
+		return NULL;
+	}
+	return text;
+}
+
+static void on_check(void *ctx)
+{
+	struct pk_supervisor *supervisor = ctx;
+	supervisor->last_check_ns = pk_now_ns();
+	pk_loop_start_timer(supervisor->loop, &supervisor->check_timer, CHECK_NS);
+	char text[CAUSE_MAX];
+	if (supervisor->phase != PHASE_STARTING && supervisor->phase != PHASE_UP)
+		return;
+	const char *cause = overdue(supervisor, text);
+	if (cause)
+		kill_worker(supervisor, cause);
+}
+
+static void on_restart(void *ctx)
+{
+	struct pk_supervisor *supervisor = ctx;
+	supervisor->n_restarts++;
+	start_worker(supervisor);
+}
+
+static void on_term(void *ctx)
+{
+	struct pk_supervisor *supervisor = ctx;
+	(void)pk_subprocess_signal(&supervisor->process, SIGTERM);
+	pk_loop_start_timer(supervisor->loop, &supervisor->kill_timer, supervisor->limits.term_ns);
+}
+
+static void on_kill(void *ctx)
+{
+	struct pk_supervisor *supervisor = ctx;
+	kill_worker(supervisor, supervisor->on_purpose ? "" : "closed its channel and went on");
+}
+
+static bool has_process(const struct pk_supervisor *supervisor)
+{
+	return supervisor->process.pid > 0;
+}
+
+static int send_config(struct pk_supervisor *supervisor)
+{
+	supervisor->n_open++;
+	return pk_channel_send(&supervisor->channel,
+		json_pack("{s:s, s:s}", "type", "config", "yaml", supervisor->yaml));
+}
+
+static int spawn(struct pk_supervisor *supervisor, int worker_fd, struct pk_err *err)
+{
+	const char *const argv[] = {supervisor->program, NULL};
+	const struct pk_subprocess_fd fds[] = {
+		{.parent_fd = worker_fd, .child_fd = PK_PROTO_WORKER_FD}};
+	const struct pk_subprocess_options options = {
+		.argv = argv,
+		.fds = fds,
+		.n_fds = PK_ARRAY_LEN(fds),
+		.die_with_parent = true,
+	};
+	return pk_subprocess_start(&supervisor->process, &options, err);
+}
+
+static int connect_worker(struct pk_supervisor *supervisor, int fd, struct pk_err *err)
+{
+	pk_channel_init(&supervisor->channel, fd);
+	int r = pk_loop_watch(supervisor->loop, &supervisor->channel_watch, fd, EPOLLIN);
+	if (r == 0)
+		r = pk_loop_watch(supervisor->loop, &supervisor->process_watch,
+			supervisor->process.pidfd, EPOLLIN);
+	if (r == 0)
+		r = send_config(supervisor);
+	if (r < 0)
+		return pk_fail(err, r, "talking to the worker");
+	watch_channel(supervisor);
+	return 0;
+}
+
+static int try_start(struct pk_supervisor *supervisor, struct pk_err *err)
+{
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+		return pk_fail_errno(err, "socketpair");
+	int r = spawn(supervisor, ends[1], err);
+	close(ends[1]);
+	if (r < 0) {
+		close(ends[0]);
+		return r;
+	}
+	return connect_worker(supervisor, ends[0], err);
+}
+
+static void start_worker(struct pk_supervisor *supervisor)
+{
+	struct pk_err err = {0};
+	supervisor->phase = PHASE_STARTING;
+	supervisor->cause[0] = '\0';
+	supervisor->on_purpose = false;
+	supervisor->n_open = 0;
+	supervisor->progress_age_ns = 0;
+	supervisor->started_ns = supervisor->last_message_ns = pk_now_ns();
+	int r = try_start(supervisor, &err);
+	if (r == 0)
+		return;
+	const char *cause = pk_err_text(&err, r);
+	if (has_process(supervisor)) {
+		kill_worker(supervisor, cause);
+		return; // the rest follows when it has ended
+	}
+	supervisor->started_ns = 0;
+	schedule_restart(supervisor);
+	pk_events_post(supervisor->events, PK_EVENT_WORKER_REFUSED,
+		PK_FIELDS({"PICKET_CAUSE", cause}), "worker cannot be started: %s", cause);
+	supervisor->hooks.down(supervisor->hooks.ctx, cause, true);
+}
+
+int pk_supervisor_create(struct pk_loop *loop, struct pk_events *events, const char *program,
+	const struct pk_supervisor_hooks *hooks, struct pk_supervisor **out, struct pk_err *err)
+{
+	struct pk_supervisor *supervisor = calloc(1, sizeof(*supervisor));
+	if (!supervisor || !(supervisor->program = strdup(program))) {
+		free(supervisor);
+		return pk_fail(err, -ENOMEM, "out of memory");
+	}
+	supervisor->loop = loop;
+	supervisor->events = events;
+	supervisor->hooks = *hooks;
+	supervisor->process.pidfd = -1;
+	pk_channel_init(&supervisor->channel, -1);
+	supervisor->process_watch = (struct pk_watch){.ready = on_process, .ctx = supervisor};
+	supervisor->channel_watch = (struct pk_watch){.ready = on_channel, .ctx = supervisor};
+	supervisor->check_timer = (struct pk_timer){.fire = on_check, .ctx = supervisor};
+	supervisor->restart_timer = (struct pk_timer){.fire = on_restart, .ctx = supervisor};
+	supervisor->term_timer = (struct pk_timer){.fire = on_term, .ctx = supervisor};
+	supervisor->kill_timer = (struct pk_timer){.fire = on_kill, .ctx = supervisor};
+	pk_supervisor_set_limits(supervisor, &(struct pk_supervisor_limits){0});
+	*out = supervisor;
+	return 0;
+}
+
+void pk_supervisor_destroy(struct pk_supervisor *supervisor)
+{
+	if (!supervisor)
+		return;
+	pk_loop_stop_timer(&supervisor->check_timer);
+	pk_loop_stop_timer(&supervisor->restart_timer);
+	pk_loop_stop_timer(&supervisor->term_timer);
+	pk_loop_stop_timer(&supervisor->kill_timer);
+	pk_loop_unwatch(supervisor->loop, &supervisor->process_watch);
+	if (has_process(supervisor)) {
+		struct pk_exit_status status;
+		(void)pk_subprocess_signal(&supervisor->process, SIGKILL);
+		(void)pk_subprocess_wait(&supervisor->process, -1, &status);
+	}
+	close_channel(supervisor);
+	free(supervisor->program);
+	free(supervisor->yaml);
+	free(supervisor);
+}
+
+int pk_supervisor_set_config(struct pk_supervisor *supervisor, const char *yaml)
+{
+	char *copy = strdup(yaml);
+	if (!copy)
+		return -ENOMEM;
+	free(supervisor->yaml);
+	supervisor->yaml = copy;
+	if (supervisor->phase != PHASE_STARTING && supervisor->phase != PHASE_UP)
+		return 0;
+	if (send_config(supervisor) < 0)
+		kill_worker(supervisor, "does not read its messages");
+	else
+		watch_channel(supervisor);
+	return 0;
+}
+
+void pk_supervisor_start(struct pk_supervisor *supervisor)
+{
+	on_check(supervisor);
+	start_worker(supervisor);
+}
+
+void pk_supervisor_stop(struct pk_supervisor *supervisor, void (*stopped)(void *ctx), void *ctx)
+{
+	supervisor->stopping = true;
+	supervisor->stopped = stopped;
+	supervisor->stopped_ctx = ctx;
+	pk_loop_stop_timer(&supervisor->restart_timer);
+	if (has_process(supervisor))
+		ask_to_end(supervisor);
+	else
+		finish_stop(supervisor);
+}
+
+int pk_supervisor_send(struct pk_supervisor *supervisor, json_t *message, bool expects_answer)
+{
+	if (supervisor->phase != PHASE_UP) {
+		json_decref(message);
+		return -ENOTCONN;
+	}
+	int r = pk_channel_send(&supervisor->channel, message);
+	if (r < 0 && r != -EPIPE) // its end is told by the pidfd
+		kill_worker(supervisor, "does not read its messages");
+	if (r < 0)
+		return r;
+	supervisor->n_open += expects_answer;
+	watch_channel(supervisor);
+	return 0;
+}
+
+void pk_supervisor_answered(struct pk_supervisor *supervisor)
+{
+	if (supervisor->n_open > 0)
+		supervisor->n_open--;
+}
+
+pid_t pk_supervisor_pid(const struct pk_supervisor *supervisor)
+{
+	return supervisor->process.pid;
+}
+
+unsigned pk_supervisor_n_restarts(const struct pk_supervisor *supervisor)
+{
+	return supervisor->n_restarts;
+}
+
+bool pk_supervisor_is_up(const struct pk_supervisor *supervisor)
+{
+	return supervisor->phase == PHASE_UP;
+}
+
+int64_t pk_supervisor_last_check_ns(const struct pk_supervisor *supervisor)
+{
+	return supervisor->last_check_ns;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between picketd and picket-worker: one JSON object a line over a socketpair (fd 3 in the
+// worker), bounded, versioned. Tables of plain structs on both sides; nothing else crosses.
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+#define PK_PROTO_VERSION   1
+#define PK_PROTO_MAX_LINE  (2u << 20) // a config document fits
+#define PK_PROTO_WORKER_FD 3
+
+// picketd → worker
+//   {"v":1,"type":"config","yaml":"…"}            first message, and after each reload
+//   {"v":1,"type":"assign","model":"…","engine":"path"|null,"key":"…"|null,"rung":"…","cause":"…",
+//    "digest":"sha256:…","serial":N}
+//   {"v":1,"type":"stop"}
+// worker → picketd
+//   {"v":1,"type":"hello","pid":N}
+//   {"v":1,"type":"config_done","error":null|"…"}
+//   {"v":1,"type":"assign_done","model":"…","serial":N,"error":null|"…","code":0|-errno,
+//    "mismatch":"match"|"corrupt"|…}
+//   {"v":1,"type":"heartbeat","progress_age_ms":N,"rss_bytes":N,"cameras":[{…}]}   each second
+//   {"v":1,"type":"camera","name":"…","state":"…","cause":"…"}
+//   {"v":1,"type":"fault","model":"…","code":-errno,"cause":"…"}
+//   {"v":1,"type":"serving","model":"…","rung":"…","gap_ms":N}
+//
+// Members of a camera in a heartbeat: name, model, state, cause, captured, inferred, passthrough,
+// dropped, detections, restarts, sink_drops, copies (counts since the camera started), fps (results
+// a second over the last heartbeats), age_p50_ms, age_p99_ms, inference_p50_ms (over the last ~10
+// s).
+
+// One end of the pair: buffers both ways, never blocks.
+struct pk_channel {
+	int fd; // non-blocking; owned
+	struct pk_buf in, out;
+};
+void pk_channel_init(struct pk_channel *channel, int fd);
+void pk_channel_finish(struct pk_channel *channel); // closes fd
+
+// Queues one message (adds "v" and '\n') and sends what fits. Takes the reference. -ENOBUFS when
+// the peer has not read for too long, -EPIPE when it is gone.
+int pk_channel_send(struct pk_channel *channel, json_t *message);
+int pk_channel_flush(struct pk_channel *channel); // 0, or as above
+bool pk_channel_wants_write(const struct pk_channel *channel);
+// Reads what is there and calls handle for each whole line, parsed and of the right version. -EPIPE
+// at the end of the stream; -EBADMSG on anything malformed.
+int pk_channel_receive(struct pk_channel *channel,
+	void (*handle)(void *ctx, const char *type, const json_t *message), void *ctx,
+	struct pk_err *err);

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds engines: import, passes, runtime build, gate, write.
+#include "engine/compile/compile.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "engine/compile/key.h"
+#include "engine/compile/timing_cache.h"
+#include "engine/cpu/eval.h"
+#include "engine/engine.h"
+#include "engine/gate/gate.h"
+#include "engine/passes/pass.h"
+#include "engine/runtime.h"
+
+#define MAX_KEY_BYTES 65536
+
+struct build {
+	const struct pk_build_options *options;
+	struct pk_build_report *report;
+	const struct pk_runtime_ops *runtime;
+	struct pk_target target;
+	struct pk_source_model model;
+	struct pk_buf key;
+	struct pk_plan_writer *writer;
+	struct pk_timing_cache *timing;
+};
+
+static void build_finish(struct build *build)
+{
+	pk_source_model_close(&build->model);
+	pk_buf_finish(&build->key);
+	pk_plan_writer_destroy(build->writer);
+	pk_timing_cache_close(build->timing);
+}
+
+static int tell(const struct build *build, const char *phase, int done, int total, const char *what)
+{
+	const struct pk_build_options *options = build->options;
+	return options->progress ? options->progress(options->ctx, phase, done, total, what) : 0;
+}
+
+static int begin_phase(const struct build *build, const char *phase, struct pk_err *err)
+{
+	if (tell(build, phase, 0, 1, ""))
+		return pk_fail(err, -ECANCELED, "canceled");
+	return 0;
+}
+
+static int find_runtime(const char *name, const struct pk_runtime_ops **ops,
+	struct pk_target *target, struct pk_err *err)
+{
+	*ops = name ? pk_runtime_by_name(name) : NULL;
+	if (!*ops)
+		return pk_fail(err, -ENODEV, "no runtime `%s` in this build", name ? name : "");
+	return (*ops)->probe(target, err);
+}
+
+static int optimise(struct build *build, struct pk_err *err)
+{
+	struct pk_pass_options passes = {
+		.disabled = build->options->disabled_passes,
+		.n_disabled = build->options->n_disabled_passes,
+		.evaluator = &pk_cpu_evaluator,
+	};
+	int r = begin_phase(build, "optimise", err);
+	return r < 0 ? r : pk_passes_run(build->model.graph, &passes, NULL, err);
+}
+
+static int forward_tune_progress(void *ctx, int done, int total, const char *what)
+{
+	return tell(ctx, "tune", done, total, what);
+}
+
+static int tune(struct build *build, struct pk_err *err)
+{
+	struct pk_runtime_build job = {
+		.graph = build->model.graph,
+		.opt_level = build->options->opt_level,
+		.timing = build->timing,
+		.progress = forward_tune_progress,
+		.ctx = build,
+	};
+	int r = build->runtime->build(&job, build->writer, err);
+	build->report->n_measured = job.n_measured;
+	build->report->n_cache_hits = job.n_cache_hits;
+	build->report->n_layers = build->model.graph->n_nodes;
+	return r;
+}
+
+static json_t *layer_json(const struct pk_node *node)
+{
+	char shape[PK_SHAPE_TEXT_MAX] = "[]";
+	const char *dtype = "";
+	if (node->n_outputs > 0) {
+		pk_shape_format(&node->outputs[0]->shape, shape);
+		dtype = pk_dtype_name(node->outputs[0]->dtype);
+	}
+	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I}", "name", node->name, "op",
+		pk_op_info(node->op)->name, "kernel", node->kernel ? node->kernel : "", "dtype",
+		dtype, "shape", shape, "packed_bytes", (json_int_t)node->packed_bytes);
+}
+
+static int add_layers(struct build *build, struct pk_err *err)
+{
+	pk_auto_json layers = json_array();
+	struct pk_node *node;
+	pk_graph_each_node (node, build->model.graph)
+		json_array_append_new(layers, layer_json(node));
+	pk_auto_free char *text = pk_json_canonical(layers);
+	if (!text || pk_plan_writer_add(build->writer, PK_SECTION_LAYERS, text, strlen(text)) < 0)
+		return pk_fail(err, -ENOMEM, "out of memory");
+	return 0;
+}
+
+static int add_identity(struct build *build, struct pk_err *err)
+{
+	const struct pk_build_options *options = build->options;
+	int r = pk_plan_writer_add(build->writer, PK_SECTION_KEY, build->key.data, build->key.len);
+	if (r == 0 && options->card)
+		r = pk_plan_writer_add(
+			build->writer, PK_SECTION_CARD, options->card, options->card_size);
+	return r < 0 ? pk_fail(err, r, "out of memory") : add_layers(build, err);
+}
+
+static int prepare(struct build *build, struct pk_err *err)
+{
+	const struct pk_build_options *options = build->options;
+	int r = find_runtime(options->runtime, &build->runtime, &build->target, err);
+	if (r == 0)
+		r = begin_phase(build, "import", err);
+	if (r == 0)
+		r = pk_source_model_open(&build->model, options->onnx_path, options->shapes,
+			options->n_shapes, NULL, err);
+	if (r == 0)
+		r = pk_key_write(options, &build->model.digest, &build->target, &build->key, err);
+	if (r < 0)
+		return r;
+	build->writer = pk_plan_writer_create();
+	build->timing = pk_timing_cache_open(options->timing_path, build->target.device);
+	if (!build->writer || !build->timing)
+		return pk_fail(err, -ENOMEM, "out of memory");
+	return pk_digest_bytes(build->key.data, build->key.len, &build->report->key);
+}
+
+// Untuned engines serve within seconds: they are only checked for finite outputs of the right
+// shape.
+static int gate(struct build *build, struct pk_err *err)
+{
+	const struct pk_build_options *options = build->options;
+	struct pk_gate_limits limits = {
+		.max_rel_err = options->max_rel_err > 0 ? options->max_rel_err : 1e-3,
+		.min_cosine = options->min_cosine > 0 ? options->min_cosine : 0.999,
+		.finite_only = options->opt_level == 0,
+	};
+	int r = begin_phase(build, "gate", err);
+	if (r < 0)
+		return r;
+	struct pk_source_model reference = {0};
+	if (!limits.finite_only)
+		r = pk_source_model_open(&reference, options->onnx_path, options->shapes,
+			options->n_shapes, NULL, err);
+	struct pk_gate_verdict verdict = {0};
+	if (r == 0)
+		r = pk_gate_run(
+			build->runtime, build->writer, reference.graph, &limits, &verdict, err);
+	pk_source_model_close(&reference);
+	if (r < 0)
+		return r;
+	build->report->max_rel_err = verdict.max_rel_err;
+	build->report->min_cosine = verdict.min_cosine;
+	build->report->weight_bytes = (int64_t)verdict.loaded.weight_bytes;
+	build->report->peak_bytes = (int64_t)verdict.loaded.activation_bytes;
+	build->report->lower_bound_bytes = (int64_t)verdict.loaded.lower_bound_bytes;
+	return 0;
+}
+
+int pk_engine_build(
+	const struct pk_build_options *options, struct pk_build_report *report, struct pk_err *err)
+{
+	int64_t start = pk_now_ns();
+	*report = (struct pk_build_report){0};
+	pk_cleanup(build_finish) struct build build = {.options = options, .report = report};
+	pk_buf_init(&build.key, MAX_KEY_BYTES);
+	int r = prepare(&build, err);
+	if (r == 0)
+		r = optimise(&build, err);
+	if (r == 0)
+		r = tune(&build, err);
+	if (r == 0)
+		r = add_identity(&build, err);
+	if (r == 0)
+		r = gate(&build, err);
+	if (r == 0)
+		r = begin_phase(&build, "write", err);
+	if (r == 0)
+		r = pk_plan_writer_finish(
+			build.writer, options->engine_path, &report->engine_bytes, err);
+	report->wall_ns = pk_now_ns() - start;
+	return r;
+}
+
+int pk_engine_key(const struct pk_build_options *options, struct pk_buf *text,
+	struct pk_digest *out, struct pk_err *err)
+{
+	const struct pk_runtime_ops *ops = NULL;
+	struct pk_target target = {0};
+	struct pk_digest model;
+	pk_auto_buf struct pk_buf key;
+	pk_buf_init(&key, MAX_KEY_BYTES);
+	int r = find_runtime(options->runtime, &ops, &target, err);
+	if (r == 0)
+		r = pk_digest_file(options->onnx_path, &model, err);
+	if (r == 0)
+		r = pk_key_write(options, &model, &target, &key, err);
+	if (r == 0)
+		r = pk_digest_bytes(key.data, key.len, out);
+	if (r == 0 && text)
+		r = pk_buf_append(text, key.data, key.len);
+	return r;
+}
+
+int pk_engine_check(const char *onnx_path, const struct pk_input_shape *shapes, size_t n_shapes,
+	struct pk_buf *report, struct pk_err *err)
+{
+	pk_cleanup(pk_source_model_close) struct pk_source_model model = {0};
+	size_t before = report->len;
+	int r = pk_source_model_open(&model, onnx_path, shapes, n_shapes, report, err);
+	if (r < 0)
+		return r;
+	if (report->len > before)
+		return pk_fail(err, -ENOTSUP, "%s: some nodes are not supported", onnx_path);
+	return 0;
+}

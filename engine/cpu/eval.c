@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs single nodes and whole graphs with the reference kernels.
+#include "engine/cpu/eval.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "engine/cpu/kernel.h"
+
+static void *aligned(size_t bytes)
+{
+	size_t rounded = pk_align_up(bytes ? bytes : 1, PK_CPU_ALIGN);
+	return rounded == SIZE_MAX ? NULL : aligned_alloc(PK_CPU_ALIGN, rounded);
+}
+
+// What one node needs while it runs.
+struct scratch {
+	const void **inputs;
+	void **copies; // of misaligned operands, or NULL
+	int n_inputs;
+	void *packed, *workspace;
+	struct pk_arena *arena;
+};
+
+static void scratch_finish(struct scratch *s)
+{
+	for (int i = 0; s->copies && i < s->n_inputs; i++)
+		free(s->copies[i]);
+	free(s->copies);
+	free(s->inputs);
+	free(s->packed);
+	free(s->workspace);
+	pk_arena_destroy(s->arena);
+}
+
+// Constants lie in the model file wherever protobuf put them: misaligned ones are copied.
+static int set_operand(struct scratch *s, int idx, const struct pk_value *value, const void *data)
+{
+	if ((uintptr_t)data % PK_CPU_ALIGN == 0 || !data) {
+		s->inputs[idx] = data;
+		return 0;
+	}
+	size_t bytes = pk_tensor_bytes(value->dtype, &value->shape);
+	s->copies[idx] = bytes == SIZE_MAX ? NULL : aligned(bytes);
+	if (!s->copies[idx])
+		return -ENOMEM;
+	memcpy(s->copies[idx], data, bytes);
+	s->inputs[idx] = s->copies[idx];
+	return 0;
+}
+
+static int scratch_init(struct scratch *s, const struct pk_cpu_kernel *kernel,
+	const struct pk_node *node, const void *const *operands)
+{
+	size_t n = (size_t)node->n_inputs + 1;
+	s->n_inputs = node->n_inputs;
+	s->inputs = calloc(n, sizeof(*s->inputs));
+	s->copies = calloc(n, sizeof(*s->copies));
+	s->arena = pk_arena_create(0);
+	if (!s->inputs || !s->copies || !s->arena)
+		return -ENOMEM;
+	for (int i = 0; i < node->n_inputs; i++) {
+		int r = node->inputs[i] ? set_operand(s, i, node->inputs[i], operands[i]) : 0;
+		if (r < 0)
+			return r;
+	}
+	if (kernel->workspace) {
+		s->workspace = aligned(kernel->workspace(node));
+		if (!s->workspace)
+			return -ENOMEM;
+	}
+	if (kernel->pack_bytes) {
+		s->packed = aligned(kernel->pack_bytes(node));
+		if (!s->packed)
+			return -ENOMEM;
+		kernel->pack(node, s->packed);
+	}
+	return 0;
+}
+
+// operands: one per node input, NULL for those left out.
+static int run_node(const struct pk_node *node, const void *const *operands, void *const *outputs,
+	struct pk_err *err)
+{
+	const struct pk_cpu_kernel *kernel = pk_cpu_kernel_reference(node);
+	struct scratch s = {0};
+	const void *state = NULL;
+	if (!kernel)
+		return pk_fail(err, -ENOTSUP, "node `%s`: no cpu kernel for this %s", node->name,
+			pk_op_info(node->op)->name);
+	int r = scratch_init(&s, kernel, node, operands);
+	if (r == 0 && kernel->setup)
+		r = kernel->setup(node, s.arena, &state);
+	if (r == 0) {
+		struct pk_cpu_call call = {
+			.inputs = s.inputs,
+			.outputs = outputs,
+			.packed = s.packed,
+			.state = state,
+			.workspace = s.workspace,
+		};
+		kernel->run(&call);
+	} else {
+		pk_fail(err, r, "node `%s`: out of memory", node->name);
+	}
+	scratch_finish(&s);
+	return r;
+}
+
+static int eval_const_node(const struct pk_node *node, void *const *outputs, struct pk_err *err)
+{
+	const void **operands = calloc((size_t)node->n_inputs + 1, sizeof(*operands));
+	int r = 0;
+	if (!operands)
+		return pk_fail(err, -ENOMEM, "out of memory");
+	for (int i = 0; i < node->n_inputs; i++) {
+		operands[i] = node->inputs[i] ? node->inputs[i]->data : NULL;
+		if (node->inputs[i] && !operands[i])
+			r = pk_fail(err, -EINVAL, "node `%s`: operand %d is not constant",
+				node->name, i);
+	}
+	if (r == 0)
+		r = run_node(node, operands, outputs, err);
+	free(operands);
+	return r;
+}
+
+const struct pk_evaluator pk_cpu_evaluator = {.eval = eval_const_node};
+
+// Buffers of a whole graph: data of every value by id, owned ones apart.
+struct values {
+	const void **data;
+	void **owned;
+	int n;
+};
+
+static void values_finish(struct values *v)
+{
+	for (int i = 0; v->owned && i < v->n; i++)
+		free(v->owned[i]);
+	free(v->owned);
+	free(v->data);
+}
+
+static int values_init(struct values *v, const struct pk_graph *graph, const void *const *inputs)
+{
+	v->n = graph->n_values;
+	v->data = calloc((size_t)v->n + 1, sizeof(*v->data));
+	v->owned = calloc((size_t)v->n + 1, sizeof(*v->owned));
+	if (!v->data || !v->owned)
+		return -ENOMEM;
+	for (int i = 0; i < graph->n_values; i++)
+		v->data[i] = graph->values[i]->data;
+	for (int i = 0; i < graph->n_inputs; i++)
+		v->data[graph->inputs[i]->id] = inputs[i];
+	return 0;
+}
+
+static int eval_node(struct values *v, const struct pk_node *node, struct pk_err *err)
+{
+	size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
+	const void **operands = calloc(n_in + 1, sizeof(*operands));
+	void **outputs = calloc(n_out + 1, sizeof(*outputs));
+	int r = operands && outputs ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < n_in; i++)
+		operands[i] = node->inputs[i] ? v->data[node->inputs[i]->id] : NULL;
+	for (size_t i = 0; r == 0 && i < n_out; i++) {
+		const struct pk_value *value = node->outputs[i];
+		size_t bytes = pk_tensor_bytes(value->dtype, &value->shape);
+		outputs[i] = bytes == SIZE_MAX ? NULL : aligned(bytes);
+		if (!outputs[i])
+			r = -ENOMEM;
+		v->owned[value->id] = outputs[i];
+		v->data[value->id] = outputs[i];
+	}
+	r = r ? pk_fail(err, r, "node `%s`: out of memory", node->name)
+	      : run_node(node, operands, outputs, err);
+	free(operands);
+	free(outputs);
+	return r;
+}
+
+int pk_cpu_eval_graph(const struct pk_graph *graph, const void *const *inputs, void *const *outputs,
+	struct pk_err *err)
+{
+	struct values v = {0};
+	const struct pk_node *node;
+	int r = values_init(&v, graph, inputs);
+	if (r < 0)
+		pk_fail(err, r, "out of memory");
+	pk_graph_each_node (node, graph) {
+		if (r == 0)
+			r = eval_node(&v, node, err);
+	}
+	for (int i = 0; r == 0 && i < graph->n_outputs; i++) {
+		const struct pk_value *value = graph->outputs[i];
+		memcpy(outputs[i], v.data[value->id], pk_tensor_bytes(value->dtype, &value->shape));
+	}
+	values_finish(&v);
+	return r;
+}

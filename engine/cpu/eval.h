@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs single nodes and whole graphs with the reference kernels: constant folding, the oracle.
+#pragma once
+
+#include "base/err.h"
+#include "engine/ir/evaluator.h"
+#include "engine/ir/graph.h"
+
+// Folds one node of constants; used as import and pass evaluator. -ENOTSUP without a reference row.
+extern const struct pk_evaluator pk_cpu_evaluator;
+
+// Runs a whole graph, one fresh buffer per value, reference rows only. inputs: one dense buffer per
+// graph input; outputs: one per graph output, to be filled. Slow and plain on purpose.
+int pk_cpu_eval_graph(const struct pk_graph *graph, const void *const *inputs, void *const *outputs,
+	struct pk_err *err) pk_must_check;

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads cpu engines and runs them.
+#pragma once
+
+#include "engine/runtime.h"
+
+int pk_cpu_load(const struct pk_plan *plan, void **loaded, struct pk_err *err);
+const struct pk_graph *pk_cpu_describe(const void *loaded, struct pk_loaded_info *info);
+void pk_cpu_unload(void *loaded);
+
+int pk_cpu_context_create(void *loaded, int n_slots, void **context, struct pk_err *err);
+void *pk_cpu_input(void *context, int slot, int input_idx);
+int pk_cpu_submit(void *context, int slot, struct pk_err *err);
+int pk_cpu_wait(void *context, int slot, struct pk_err *err);
+const void *pk_cpu_output(void *context, int slot, int output_idx);
+int pk_cpu_profile(void *context, int slot, int64_t *ns, int n_nodes, struct pk_err *err);
+void pk_cpu_context_destroy(void *context);

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows that the cpu runtime chooses from: one concrete way to run one operator.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/attr.h"
+#include "base/err.h"
+#include "engine/ir/graph.h"
+#include "engine/tensor.h"
+
+#define PK_CPU_ALIGN 64 // bytes: every operand, constant and workspace
+
+// What a kernel sees at run time. Operand pointers are dense row-major tensors of the node's types;
+// left-out operands are NULL.
+struct pk_cpu_call {
+	const void *const *inputs;
+	void *const *outputs;
+	const void *packed; // what pack() wrote, or NULL
+	const void *state;  // what setup() returned
+	void *workspace;    // workspace() bytes
+};
+
+struct pk_cpu_kernel {
+	enum pk_op op;
+	const char *name; // "conv_ref": unique, stays the same over versions (it stands in engine
+			  // files)
+	int rank; // among rows of one op: opt level 0 takes the supported row of highest rank
+	// Looks at types, shapes and attributes only. Must refuse everything run() cannot do right:
+	// the node may come from a damaged engine file (it passed the verifier, no more).
+	bool (*supports)(const struct pk_node *node);
+	// Bytes of scratch; NULL: none.
+	size_t (*workspace)(const struct pk_node *node);
+	// Weights in the kernel's own order; NULL: uses the plain constants. pack writes
+	// pack_bytes().
+	size_t (*pack_bytes)(const struct pk_node *node);
+	void (*pack)(const struct pk_node *node, void *out);
+	// Everything that run needs from attributes and shapes, made once at load in the arena; the
+	// only call that may fail (-ENOMEM). NULL: state is NULL.
+	int (*setup)(const struct pk_node *node, struct pk_arena *arena, const void **state);
+	// Never allocates, logs or fails.
+	void (*run)(const struct pk_cpu_call *call);
+};
+
+// All rows, NULL-ended, rows of one op together, best (highest rank) first, plain C reference last.
+extern const struct pk_cpu_kernel *const pk_cpu_kernels[];
+
+const struct pk_cpu_kernel *pk_cpu_kernel_by_name(const char *name); // NULL when unknown
+// The supported row of highest rank; NULL when no row supports the node.
+const struct pk_cpu_kernel *pk_cpu_kernel_default(const struct pk_node *node);
+// The plain C reference row (rank 0) of the node; NULL when there is none.
+const struct pk_cpu_kernel *pk_cpu_kernel_reference(const struct pk_node *node);

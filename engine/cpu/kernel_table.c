@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of kernel rows and the look-ups in it.
+#include <string.h>
+
+#include "engine/cpu/kernel.h"
+#include "engine/cpu/kernels/kernel_list.h"
+
+const struct pk_cpu_kernel *const pk_cpu_kernels[] = {
+#define X(name) &pk_kernel_##name,
+	PK_KERNEL_LIST(X)
+#undef X
+		NULL,
+};
+
+const struct pk_cpu_kernel *pk_cpu_kernel_by_name(const char *name)
+{
+	for (const struct pk_cpu_kernel *const *k = pk_cpu_kernels; *k; k++) {
+		if (!strcmp((*k)->name, name))
+			return *k;
+	}
+	return NULL;
+}
+
+const struct pk_cpu_kernel *pk_cpu_kernel_default(const struct pk_node *node)
+{
+	const struct pk_cpu_kernel *best = NULL;
+	for (const struct pk_cpu_kernel *const *k = pk_cpu_kernels; *k; k++) {
+		if ((*k)->op != node->op || (best && (*k)->rank <= best->rank))
+			continue;
+		if ((*k)->supports(node))
+			best = *k;
+	}
+	return best;
+}
+
+const struct pk_cpu_kernel *pk_cpu_kernel_reference(const struct pk_node *node)
+{
+	for (const struct pk_cpu_kernel *const *k = pk_cpu_kernels; *k; k++) {
+		if ((*k)->op == node->op && (*k)->rank == 0 && (*k)->supports(node))
+			return *k;
+	}
+	return NULL;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of kernel rows: rows of one operator together, best first, reference last.
+#pragma once
+
+#include "engine/cpu/kernel.h"
+
+#if defined(__x86_64__)
+#define PK_KERNEL_AVX2(X, name) X(name)
+#else
+#define PK_KERNEL_AVX2(X, name)
+#endif
+
+// X(name): the row is `pk_kernel_<name>` in one of the files of this folder.
+#define PK_KERNEL_LIST(X)                                                                          \
+	PK_KERNEL_AVX2(X, conv_depthwise_avx2)                                                     \
+	PK_KERNEL_AVX2(X, conv_direct_avx2)                                                        \
+	PK_KERNEL_AVX2(X, conv_gemm_avx2)                                                          \
+	X(conv_depthwise)                                                                          \
+	X(conv_direct)                                                                             \
+	X(conv_gemm)                                                                               \
+	X(conv_ref)                                                                                \
+	PK_KERNEL_AVX2(X, conv_transpose_gemm_avx2)                                                \
+	X(conv_transpose_gemm)                                                                     \
+	X(conv_transpose_ref)                                                                      \
+	X(pool_line)                                                                               \
+	X(pool_ref)                                                                                \
+	X(batch_norm_ref)                                                                          \
+	X(instance_norm_ref)                                                                       \
+	X(layer_norm_ref)                                                                          \
+	PK_KERNEL_AVX2(X, gemm_tile_avx2)                                                          \
+	X(gemm_tile)                                                                               \
+	X(gemm_ref)                                                                                \
+	PK_KERNEL_AVX2(X, matmul_tile_avx2)                                                        \
+	X(matmul_tile)                                                                             \
+	X(matmul_ref)                                                                              \
+	PK_KERNEL_AVX2(X, unary_vec_avx2)                                                          \
+	X(unary_vec)                                                                               \
+	X(unary_ref)                                                                               \
+	X(binary_run)                                                                              \
+	X(binary_ref)                                                                              \
+	X(prelu_run)                                                                               \
+	X(prelu_ref)                                                                               \
+	X(where_ref)                                                                               \
+	X(cast_ref)                                                                                \
+	PK_KERNEL_AVX2(X, softmax_vec_avx2)                                                        \
+	X(softmax_vec)                                                                             \
+	X(softmax_ref)                                                                             \
+	X(reduce_rows)                                                                             \
+	X(reduce_ref)                                                                              \
+	X(arg_reduce_ref)                                                                          \
+	X(top_k_ref)                                                                               \
+	X(concat_ref)                                                                              \
+	X(slice_ref)                                                                               \
+	X(reshape_ref)                                                                             \
+	X(transpose_ref)                                                                           \
+	X(pad_ref)                                                                                 \
+	X(resize_rows)                                                                             \
+	X(resize_ref)                                                                              \
+	X(expand_ref)                                                                              \
+	X(tile_ref)                                                                                \
+	X(gather_ref)                                                                              \
+	X(depth_to_space_ref)                                                                      \
+	X(space_to_depth_ref)                                                                      \
+	X(identity_ref)
+
+#define X(name) extern const struct pk_cpu_kernel pk_kernel_##name;
+PK_KERNEL_LIST(X)
+#undef X

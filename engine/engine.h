@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Users' door of the engine: build from ONNX, load, run. Nothing here knows a network or GLib.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/digest.h"
+#include "base/err.h"
+#include "engine/image/image.h"
+#include "engine/plan/plan.h"
+#include "engine/tensor.h"
+
+#define PK_ENGINE_MAX_BINDINGS 16
+#define PK_ENGINE_MAX_DISABLED 32
+#define PK_ENGINE_MAX_SLOTS    8
+
+struct pk_input_shape {
+	const char *name; // graph input, or a symbolic dimension (then shape is rank 1: its value)
+	struct pk_shape shape;
+};
+
+// Zero means default everywhere.
+struct pk_build_options {
+	const char *onnx_path;
+	const char *runtime;     // "cpu", "cuda"
+	const char *engine_path; // written here, atomically
+	const char *timing_path; // timing cache file; NULL: none is kept
+	int opt_level;           // 0: default tactics, no measuring; 1: measured
+	struct pk_input_shape shapes[PK_ENGINE_MAX_BINDINGS];
+	size_t n_shapes;
+	const char *disabled_passes[PK_ENGINE_MAX_DISABLED];
+	size_t n_disabled_passes;
+	const void *card; // bytes kept in the engine; NULL: none
+	size_t card_size;
+	// The engine is compared with the reference on seeded noise before it is written: largest
+	// difference as a part of the output's range, and cosine. 0: 1e-3 and 0.999.
+	double max_rel_err, min_cosine;
+	// Called often enough for a heartbeat; phase: "import", "optimise", "tune", "gate",
+	// "write". Non-zero cancels (-ECANCELED).
+	int (*progress)(void *ctx, const char *phase, int done, int total, const char *what);
+	void *ctx;
+};
+
+struct pk_build_report {
+	struct pk_digest key;
+	int64_t engine_bytes, weight_bytes, peak_bytes, lower_bound_bytes;
+	int n_layers, n_measured, n_cache_hits;
+	double max_rel_err, min_cosine; // gate figures
+	int64_t wall_ns;
+};
+
+// -ENOTSUP: the model uses what this runtime cannot do; -EINVAL: broken model; -ENODEV: no such
+// runtime here; -EBADE: the gate refused the result; -ECANCELED; -ENOMEM; errno of files.
+int pk_engine_build(const struct pk_build_options *options, struct pk_build_report *report,
+	struct pk_err *err) pk_must_check;
+
+// The key an engine built with these options on this machine has, without building: canonical JSON
+// in text (nullable) and its digest. Reads and hashes the ONNX file.
+int pk_engine_key(const struct pk_build_options *options, struct pk_buf *text,
+	struct pk_digest *out, struct pk_err *err) pk_must_check;
+
+// Support report: one line per node that would be refused, into report. 0: would be accepted;
+// -ENOTSUP: not; other negatives: could not even be read.
+int pk_engine_check(const char *onnx_path, const struct pk_input_shape *shapes, size_t n_shapes,
+	struct pk_buf *report, struct pk_err *err) pk_must_check;
+
+struct pk_engine;
+
+// expect: the key's canonical JSON text from pk_engine_key, or NULL to take any engine meant for
+// this machine. *mismatch tells the kind when the file is not taken (-ESTALE; -EBADMSG for
+// corrupt); -ENOENT when there is no file.
+int pk_engine_load(const char *path, const char *expect, struct pk_engine **out,
+	enum pk_mismatch *mismatch, struct pk_err *err) pk_must_check;
+void pk_engine_unload(struct pk_engine *engine); // contexts first
+PK_DEFINE_AUTO(pk_engine, pk_engine_unload);
+
+struct pk_binding {
+	const char *name;
+	enum pk_dtype dtype;
+	struct pk_shape shape;
+	size_t bytes;
+};
+struct pk_engine_info {
+	const char *runtime;
+	const char *key_json;
+	struct pk_digest key;
+	const struct pk_binding *inputs, *outputs;
+	size_t n_inputs, n_outputs;
+	const void *card; // bytes or NULL
+	size_t card_size;
+	const char *layers_json;               // for people
+	size_t weight_bytes, activation_bytes; // mapped; per slot
+	size_t lower_bound_bytes;              // of any placement of the activations
+};
+const struct pk_engine_info *pk_engine_info(const struct pk_engine *engine);
+
+struct pk_context;
+// n_slots 1..8 runs may be in flight. One thread drives a context.
+int pk_context_create(struct pk_engine *engine, int n_slots, struct pk_context **out,
+	struct pk_err *err) pk_must_check;
+void pk_context_destroy(struct pk_context *context);
+PK_DEFINE_AUTO(pk_context, pk_context_destroy);
+
+// Where to put input input_idx of a slot before submit (dense, binding's bytes). A picture goes
+// there with pk_preprocess_run. Not while the slot is in flight.
+void *pk_context_input(struct pk_context *context, int slot, size_t input_idx);
+int pk_context_submit(struct pk_context *context, int slot, struct pk_err *err) pk_must_check;
+// Blocks until done. Outputs are valid until the slot's next submit.
+int pk_context_wait(struct pk_context *context, int slot, struct pk_err *err) pk_must_check;
+const void *pk_context_output(const struct pk_context *context, int slot, size_t output_idx);
+
+// Runs what lies in the slot's inputs once more, timing each layer of layers_json in order.
+int pk_context_profile(struct pk_context *context, int slot, int64_t *ns, int n_layers,
+	struct pk_err *err) pk_must_check;
+
+// The runtimes of this build and what probe said: name, 0 or -errno, reason or identity.
+struct pk_runtime_status {
+	const char *name;
+	int error;
+	char text[1024];
+};
+size_t pk_engine_runtimes(struct pk_runtime_status *out, size_t max);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data plane of one worker process: all cameras, all models, all sinks. Users' door.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/metric.h"
+#include "config/config.h"
+
+enum pk_camera_state {
+	PK_CAMERA_STARTING, // waiting for the first frame
+	PK_CAMERA_RUNNING,
+	PK_CAMERA_RETRYING, // lost; next try is scheduled
+	PK_CAMERA_ENDED,    // a file without loop has ended
+	PK_CAMERA_STOPPED,
+};
+const char *pk_camera_state_name(enum pk_camera_state state);
+
+// Called on the pipeline's own threads; must not block. Each may be NULL. Strings are valid during
+// the call.
+struct pk_pipeline_events {
+	void (*camera_state)(
+		void *ctx, const char *camera, enum pk_camera_state state, const char *cause);
+	// A model's engine failed while serving (code: negative errno); frames go on as passthrough
+	// until another assignment comes.
+	void (*model_fault)(void *ctx, const char *model, int code, const char *cause);
+	// An assignment took effect: the first frame after it has been inferred (gap_ns: time
+	// between the last result of the old engine and the first of the new one, of any camera).
+	void (*model_serving)(void *ctx, const char *model, const char *rung, int64_t gap_ns);
+	// A sink cannot deliver (code: negative errno, once until it recovers) or does again (0).
+	void (*sink_fault)(void *ctx, const char *sink, int code, const char *cause);
+	void *ctx;
+};
+
+// What a model is to be served with from now on. engine_path NULL: passthrough.
+struct pk_assignment {
+	const char *model; // config name
+	const char *engine_path;
+	const char *engine_key;   // canonical JSON the engine must have; NULL: any for this machine
+	const char *rung;         // as results say it
+	const char *cause;        // as results say it; "" for engine
+	const char *model_digest; // manifest digest
+};
+
+struct pk_pipeline;
+
+// config is copied (pk_config_dump round trip is the caller's); cameras start at once, models stay
+// in passthrough ("no engine yet") until assigned.
+int pk_pipeline_create(const struct pk_config *config, const struct pk_pipeline_events *events,
+	struct pk_pipeline **out, struct pk_err *err) pk_must_check;
+void pk_pipeline_destroy(struct pk_pipeline *pipeline); // stops everything first, bounded to ~2 s
+PK_DEFINE_AUTO(pk_pipeline, pk_pipeline_destroy);
+
+// Takes a new snapshot: stops removed cameras, starts added ones, restarts changed ones; others do
+// not notice. The pipeline keeps its own copy. Main thread.
+int pk_pipeline_apply(struct pk_pipeline *pipeline, const struct pk_config *config,
+	struct pk_err *err) pk_must_check;
+
+// Loads the engine beside the old one, warms it up and swaps at a frame boundary. On error nothing
+// changed and err says why (-ESTALE / -EBADMSG as pk_engine_load; -EINVAL: card and outputs do not
+// fit). Main thread; takes as long as loading takes, cameras go on meanwhile.
+int pk_pipeline_assign(struct pk_pipeline *pipeline, const struct pk_assignment *assignment,
+	struct pk_err *err) pk_must_check;
+
+// Counters of one camera since it was started, copied. Any thread.
+struct pk_camera_stats {
+	char name[64];
+	char model[64];
+	enum pk_camera_state state;
+	char cause[256];
+	uint64_t n_captured, n_inferred, n_passthrough, n_dropped, n_detections, n_restarts;
+	uint64_t n_sink_drops;         // results that a sink could not take in time
+	uint64_t n_copies;             // frames that had to be copied into our memory
+	struct pk_histogram age;       // capture to result
+	struct pk_histogram inference; // taken to inferred
+};
+size_t pk_pipeline_n_cameras(struct pk_pipeline *pipeline);
+// -ENOENT when there is no such index (any more).
+int pk_pipeline_stats(struct pk_pipeline *pipeline, size_t camera_idx, struct pk_camera_stats *out);
+
+// Monotonic time of the last turn of the slowest inference thread: what the heartbeat reports. A
+// camera or sink whose thread hangs is no reason to restart the others, so theirs do not count.
+int64_t pk_pipeline_last_progress_ns(struct pk_pipeline *pipeline);

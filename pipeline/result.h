@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model said of one frame, and its line of JSON (schema 1, docs/EVENTS.md).
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "config/card.h"
+#include "engine/tensor.h"
+#include "pipeline/frame.h"
+
+struct pk_detection {
+	float x1, y1, x2, y2; // source pixels, clipped to the picture; whole picture for classify
+	float score;          // 0..1
+	int class_idx;
+};
+
+#define PK_RESULT_MAX_DETECTIONS 1000
+
+// An output passed on as numbers (decode family raw).
+struct pk_result_tensor {
+	const char *name;
+	struct pk_shape shape;
+	const float *data; // valid while the sinks run
+	size_t n;          // elements
+};
+// Values of one result that its line of JSON carries; a tensor that would exceed it is left out and
+// marked.
+#define PK_RESULT_MAX_VALUES 4096
+
+// Fixed memory, made once per context: nothing is allocated per frame.
+struct pk_result {
+	const char *camera;
+	struct pk_frame *frame;     // borrowed while the sinks run
+	const char *model;          // config name
+	const char *model_digest;   // "sha256:…" of the artifact's manifest, or ""
+	const char *rung;           // "engine", "building", "cpu", "passthrough"
+	const char *runtime;        // "cpu", "cuda", or "" in passthrough
+	const char *cause;          // why not `engine`; "" when it is
+	const struct pk_card *card; // labels; NULL in passthrough
+	struct pk_detection *detections;
+	size_t n_detections;
+	const struct pk_result_tensor *tensors; // family raw only
+	size_t n_tensors;
+	int64_t age_ns;     // capture to now, filled when the sinks get it
+	uint64_t n_dropped; // frames of this camera that no model saw, since it started
+};
+
+// One line with '\n'. Appends; allocates only when out must grow.
+int pk_result_write_json(const struct pk_result *result, struct pk_buf *out);

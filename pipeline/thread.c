@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads of the pipeline.
+#include "pipeline/thread.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+int pk_thread_start(pthread_t *out, const char *name, void *(*run)(void *), void *arg)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int r = pthread_create(out, NULL, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (r != 0)
+		return -r;
+	char short_name[16];
+	snprintf(short_name, sizeof(short_name), "%s", name);
+	pthread_setname_np(*out, short_name);
+	return 0;
+}
+
+bool pk_thread_join(pthread_t thread, int64_t timeout_ns)
+{
+	// The call takes wall time; a jump of the clock only makes this wait shorter or longer.
+	int64_t until_ns = pk_realtime_ns() + timeout_ns;
+	struct timespec until = {.tv_sec = (time_t)(until_ns / PK_NS_PER_S),
+		.tv_nsec = (long)(until_ns % PK_NS_PER_S)};
+	return pthread_timedjoin_np(thread, NULL, &until) == 0;
+}

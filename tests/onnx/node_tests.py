@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ONNX project's backend tests: from a folder that a package has put on the machine, or those
+that the onnx Python package makes."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from case import Case
+
+KINDS = ("node", "pytorch-converted", "pytorch-operator", "simple", "light")
+
+
+# Tests that are skipped, and why.
+_REAL_SIZE = "it wants the unrounded output size; specification and frameworks round it down"
+_EMPTY = "the maximum or minimum of nothing"
+KNOWN = {
+    "node/test_resize_downsample_scales_linear_align_corners": _REAL_SIZE,
+    "node/test_resize_downsample_scales_cubic_align_corners": _REAL_SIZE,
+    "node/test_reduce_max_empty_set": _EMPTY,
+    "node/test_reduce_max_empty_set_bool": _EMPTY,
+    "node/test_reduce_min_empty_set": _EMPTY,
+}
+
+
+def _load(path: Path):
+    tensor = onnx.TensorProto()
+    tensor.ParseFromString(path.read_bytes())
+    return numpy_helper.to_array(tensor)
+
+
+def _files(folder: Path, prefix: str) -> list:
+    return sorted(folder.glob(f"{prefix}_*.pb"), key=lambda p: int(p.stem.rsplit("_", 1)[1]))
+
+
+def _case(kind: str, folder: Path) -> Case:
+    path = folder / "model.onnx"
+    name = f"{kind}/{folder.name}"
+    data = folder / "test_data_set_0"
+    try:
+        model = onnx.load(str(path), load_external_data=False)
+        graph = model.graph
+        constant = {i.name for i in graph.initializer}
+        names = [i.name for i in graph.input if i.name not in constant]
+        inputs = dict(zip(names, map(_load, _files(data, "input"))))
+        outputs = dict(zip([o.name for o in graph.output], map(_load, _files(data, "output"))))
+    except Exception as e:  # noqa: BLE001: sequences, optionals, strings: not for a vision engine
+        return Case(name, b"", skip=f"its data is no tensor: {type(e).__name__}")
+    if any(not isinstance(a, np.ndarray) or a.dtype == object for a in inputs.values()):
+        return Case(name, b"", skip="its inputs are strings")
+    return _compare(name, model, inputs, outputs)
+
+
+# Operands that decide shapes (or a mode). In real models they are constants or follow from shapes;
+# the tests feed them, so they are made initialisers here.
+DECIDING = {
+    "ConstantOfShape": (0,),
+    "Dropout": (1, 2),
+    "Expand": (1,),
+    "Pad": (1, 2, 3),
+    "Range": (0, 1, 2),
+    "Reshape": (1,),
+    "Resize": (1, 2, 3),
+    "Slice": (1, 2, 3, 4),
+    "Split": (1,),
+    "Squeeze": (1,),
+    "Tile": (1,),
+    "TopK": (1,),
+    "Unsqueeze": (1,),
+    "Upsample": (1,),
+    "If": (0,),
+}
+
+
+def _freeze(model, inputs):
+    """Moves the deciding inputs into the model; gives it and the inputs that are left."""
+    names = set()
+    for node in model.graph.node:
+        at = (1,) if node.op_type.startswith("Reduce") else DECIDING.get(node.op_type, ())
+        names.update(node.input[i] for i in at if i < len(node.input))
+    names &= set(inputs)
+    if not names:
+        return model, inputs
+    frozen = onnx.ModelProto()
+    frozen.CopyFrom(model)
+    for name in sorted(names):
+        frozen.graph.initializer.append(numpy_helper.from_array(inputs[name], name))
+    return frozen, {n: a for n, a in inputs.items() if n not in names}
+
+
+def _fits_float(arrays) -> bool:
+    """The engine computes f64 in f32: tests whose data are (denormal) doubles say nothing of it."""
+    for a in arrays:
+        if a.dtype == np.float64:
+            size = np.abs(a[np.isfinite(a) & (a != 0)])
+            if size.size and (size.max() > 1e38 or size.min() < 1e-37):
+                return False
+    return True
+
+
+def _compare(name, model, inputs, outputs) -> Case:
+    if name in KNOWN:
+        return Case(name, b"", skip=KNOWN[name])
+    if not _fits_float([*inputs.values(), *outputs.values()]):
+        return Case(name, b"", skip="its doubles do not fit a float")
+    model, inputs = _freeze(model, inputs)
+    model = model.SerializeToString()
+    shapes = {n: a.shape for n, a in inputs.items()}
+    return Case(name, model, inputs, shapes, tolerance=1e-3, expected=outputs, may_refuse=True)
+
+
+def _are_tensors(values) -> bool:
+    return all(isinstance(v, (np.ndarray, np.generic)) and v.dtype != object for v in values)
+
+
+def _generated():
+    """The node tests, which the package makes instead of carrying them."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    for test in collect_testcases(None):
+        name = f"node/{test.name}"
+        if test.model is None or not test.data_sets:
+            continue
+        inputs, outputs = test.data_sets[0]
+        if not _are_tensors(inputs) or not _are_tensors(outputs):
+            yield Case(name, b"", skip="its data is no tensor")
+            continue
+        graph = test.model.graph
+        yield _compare(
+            name,
+            test.model,
+            dict(zip([i.name for i in graph.input], map(np.asarray, inputs))),
+            dict(zip([o.name for o in graph.output], map(np.asarray, outputs))),
+        )
+
+
+def cases(options):
+    if not options.node_tests and not options.long:
+        return
+    root = Path(options.node_tests or Path(onnx.__file__).parent / "backend/test/data")
+    if not options.node_tests:
+        yield from _generated()
+    for kind in KINDS:
+        for folder in sorted((root / kind).glob("*")):
+            if (folder / "model.onnx").exists():
+                yield _case(kind, folder)

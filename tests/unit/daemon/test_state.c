@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// State files: what is written comes back, whatever is damaged is told and not used.
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/state.h"
+#include "tests/unit/daemon/support.h"
+
+#define DIGEST "sha256:470d3b0fb26b7bef26a67b2239f6d8829b223225b9056708c1ebabb6e495bb09"
+#define KEY    "sha256:dfed4418f64838efe9fdf032d7d8db6728ee0d48918c261e469356940b0400b9"
+
+static void save_sample(const char *folder)
+{
+	struct pk_err err = {0};
+	struct pk_state state = {.digest = DIGEST};
+	pk_state_remember_broken(&state, KEY, "build failed: gate \u2026");
+	assert_int_equal(pk_state_save(folder, "parts", &state, &err), 0);
+}
+
+static void test_round_trip(void **ctx)
+{
+	(void)ctx;
+	struct pk_err err = {0};
+	struct pk_state state;
+	char *folder = make_folder();
+	assert_int_equal(pk_state_load(folder, "parts", &state, &err), -ENOENT);
+	assert_string_equal(state.digest, "");
+	save_sample(folder);
+	assert_int_equal(pk_state_load(folder, "parts", &state, &err), 0);
+	assert_string_equal(state.digest, DIGEST);
+	assert_string_equal(pk_state_broken_cause(&state, KEY), "build failed: gate \u2026");
+	assert_null(pk_state_broken_cause(&state, DIGEST));
+	remove_folder(folder);
+}
+
+static void test_empty_state(void **ctx)
+{
+	(void)ctx;
+	struct pk_err err = {0};
+	struct pk_state state = {0};
+	char *folder = make_folder();
+	assert_int_equal(pk_state_save(folder, "parts", &state, &err), 0);
+	assert_int_equal(pk_state_load(folder, "parts", &state, &err), 0);
+	assert_string_equal(state.digest, "");
+	remove_folder(folder);
+}
+
+// Every single bit, and every length.
+static void test_any_damage_is_found(void **ctx)
+{
+	(void)ctx;
+	struct pk_state state;
+	char *folder = make_folder();
+	save_sample(folder);
+	char *good = read_text(folder, "parts.json");
+	size_t n = strlen(good);
+	for (size_t i = 0; i < n; i += 3) {
+		char *bad = strdup(good);
+		bad[i] = (char)(bad[i] ^ 1);
+		if (bad[i] == '\0')
+			bad[i] = '\x01';
+		write_text(folder, "parts.json", bad);
+		free(bad);
+		assert_int_equal(pk_state_load(folder, "parts", &state, NULL), -EBADMSG);
+		assert_string_equal(state.digest, "");
+		assert_int_equal(state.n_broken, 0);
+	}
+	for (size_t cut = 0; cut < n; cut += 7) {
+		char *bad = strndup(good, cut);
+		write_text(folder, "parts.json", bad);
+		free(bad);
+		assert_int_equal(pk_state_load(folder, "parts", &state, NULL), -EBADMSG);
+	}
+	free(good);
+	remove_folder(folder);
+}
+
+// A right checksum does not make wrong content right.
+static void test_wrong_content_under_a_right_checksum(void **ctx)
+{
+	(void)ctx;
+	static const char *const bodies[] = {
+		"",
+		"[]",
+		"{}",
+		"{\"v\":2,\"broken\":[]}",
+		"{\"v\":1}",
+		"{\"v\":1,\"broken\":{}}",
+		"{\"v\":1,\"broken\":[{}]}",
+		"{\"v\":1,\"broken\":[],\"digest\":\"../../etc/passwd\"}",
+		"{\"v\":1,\"broken\":[{\"key\":\"x\",\"cause\":\"y\"}]}",
+		"{\"v\":1,\"v\":1,\"broken\":[]}",
+	};
+	struct pk_state state;
+	char *folder = make_folder();
+	for (size_t i = 0; i < PK_ARRAY_LEN(bodies); i++) {
+		struct pk_digest digest;
+		char head[PK_DIGEST_TEXT], text[512];
+		assert_int_equal(pk_digest_bytes(bodies[i], strlen(bodies[i]), &digest), 0);
+		pk_digest_format(&digest, head);
+		snprintf(text, sizeof(text), "%s\n%s", head, bodies[i]);
+		write_text(folder, "parts.json", text);
+		assert_int_equal(pk_state_load(folder, "parts", &state, NULL), -EBADMSG);
+	}
+	remove_folder(folder);
+}
+
+static void test_broken_list_is_bounded(void **ctx)
+{
+	(void)ctx;
+	struct pk_err err = {0};
+	struct pk_state state = {0};
+	char *folder = make_folder();
+	char key[PK_DIGEST_TEXT] = KEY;
+	for (int i = 0; i < 40; i++) {
+		snprintf(key + 7, 3, "%02d", i);
+		key[9] = 'a';
+		pk_state_remember_broken(&state, key, "x");
+		pk_state_remember_broken(&state, key, "twice");
+	}
+	assert_int_equal(state.n_broken, PK_STATE_MAX_BROKEN);
+	assert_string_equal(pk_state_broken_cause(&state, key), "x"); // the newest is there
+	assert_int_equal(pk_state_save(folder, "m", &state, &err), 0);
+	assert_int_equal(pk_state_load(folder, "m", &state, &err), 0);
+	assert_int_equal(state.n_broken, PK_STATE_MAX_BROKEN);
+	remove_folder(folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_empty_state),
+		cmocka_unit_test(test_any_damage_is_found),
+		cmocka_unit_test(test_wrong_content_under_a_right_checksum),
+		cmocka_unit_test(test_broken_list_is_bounded),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

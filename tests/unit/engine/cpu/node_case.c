@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// One node with its operands, run by any kernel row between guard bytes.
+#include "node_case.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define GUARD      64 // bytes before and after; keeps the 64-byte alignment
+#define GUARD_BYTE 0xa5
+
+static uint32_t random_state = 1;
+
+void random_seed(uint32_t seed)
+{
+	random_state = seed ? seed : 1;
+}
+
+// xorshift32 (Marsaglia 2003).
+uint32_t random_u32(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 17;
+	random_state ^= random_state << 5;
+	return random_state;
+}
+
+int64_t random_range(int64_t low, int64_t high)
+{
+	return low + (int64_t)(random_u32() % (uint32_t)(high - low + 1));
+}
+
+float random_float(void)
+{
+	return (float)(random_u32() >> 8) * 0x1p-23F - 1;
+}
+
+static void *exact_alloc(size_t bytes)
+{
+	void *p = NULL;
+	assert_int_equal(posix_memalign(&p, PK_CPU_ALIGN, bytes ? bytes : 1), 0);
+	return p;
+}
+
+void node_case_begin(struct node_case *c)
+{
+	memset(c, 0, sizeof(*c));
+	c->graph = pk_graph_create(0);
+	assert_non_null(c->graph);
+}
+
+static void fill(enum pk_dtype dtype, void *data, int64_t n)
+{
+	for (int64_t i = 0; i < n; i++) {
+		int64_t v = random_range(-20, 20);
+		switch (dtype) {
+		case PK_F32:
+			((float *)data)[i] = random_float();
+			break;
+		case PK_F64:
+			((double *)data)[i] = (double)random_float();
+			break;
+		case PK_F16:
+			((uint16_t *)data)[i] = pk_f32_to_f16(random_float());
+			break;
+		case PK_BOOL:
+			((uint8_t *)data)[i] = v > 0;
+			break;
+		default:
+			for (size_t b = 0; b < pk_dtype_bytes(dtype); b++)
+				((uint8_t *)data)[(size_t)i * pk_dtype_bytes(dtype) + b] =
+					(uint8_t)((uint64_t)v >> (8 * b));
+		}
+	}
+}
+
+void *node_case_operand(
+	struct node_case *c, enum pk_dtype dtype, struct pk_shape shape, bool constant)
+{
+	char name[8] = {'v', (char)('0' + c->n_inputs), 0};
+	size_t bytes = pk_tensor_bytes(dtype, &shape);
+	void *data = exact_alloc(bytes);
+	fill(dtype, data, pk_shape_elements(&shape));
+	struct pk_value *v = constant ? pk_graph_add_const(c->graph, name, dtype, &shape, data)
+				      : pk_graph_add_input(c->graph, name, dtype, &shape);
+	assert_non_null(v);
+	c->data[c->n_inputs] = data;
+	c->values[c->n_inputs++] = v;
+	return data;
+}
+
+void node_case_omit(struct node_case *c)
+{
+	c->n_inputs++;
+}
+
+struct pk_node *node_case_node(struct node_case *c, enum pk_op op)
+{
+	c->node = pk_graph_new_node(c->graph, op, "node", c->values, c->n_inputs, NULL);
+	assert_non_null(c->node);
+	return c->node;
+}
+
+void node_case_finish(struct node_case *c, const struct pk_shape *shape)
+{
+	struct pk_err err = {0};
+	int n_outputs = c->node->op == PK_OP_TOP_K ? 2 : 1;
+	int r = pk_graph_finish_node(c->graph, c->node, NULL, n_outputs, shape, &err);
+	if (r < 0)
+		fail_msg("finish_node: %s", pk_err_text(&err, r));
+}
+
+void node_case_end(struct node_case *c)
+{
+	pk_graph_destroy(c->graph);
+	for (int i = 0; i < c->n_inputs; i++)
+		free(c->data[i]);
+}
+
+static char *guarded(size_t bytes)
+{
+	char *p = exact_alloc(bytes + 2 * GUARD);
+	memset(p, GUARD_BYTE, bytes + 2 * GUARD);
+	return p;
+}
+
+static void check_guard(const char *p, size_t bytes, const char *kernel, const char *what)
+{
+	for (size_t i = 0; i < GUARD; i++) {
+		if ((uint8_t)p[i] != GUARD_BYTE || (uint8_t)p[GUARD + bytes + i] != GUARD_BYTE)
+			fail_msg("%s wrote outside its %s", kernel, what);
+	}
+}
+
+void node_case_run(struct node_case *c, const struct pk_cpu_kernel *kernel, void *outputs[2])
+{
+	struct pk_arena *arena = pk_arena_create(0);
+	const void *state = NULL;
+	size_t sizes[2] = {0}, workspace = 0, packed = 0;
+	char *guards[2] = {NULL};
+	void *data[2];
+	assert_true(kernel->supports(c->node));
+	for (int i = 0; i < c->node->n_outputs; i++) {
+		sizes[i] = pk_tensor_bytes(c->node->outputs[i]->dtype, &c->node->outputs[i]->shape);
+		guards[i] = guarded(sizes[i]);
+		data[i] = guards[i] + GUARD;
+	}
+	workspace = kernel->workspace ? kernel->workspace(c->node) : 0;
+	packed = kernel->pack_bytes ? kernel->pack_bytes(c->node) : 0;
+	char *workspace_guard = guarded(workspace), *packed_guard = guarded(packed);
+	if (kernel->pack)
+		kernel->pack(c->node, packed_guard + GUARD);
+	if (kernel->setup)
+		assert_int_equal(kernel->setup(c->node, arena, &state), 0);
+	struct pk_cpu_call call = {.inputs = (const void *const *)c->data,
+		.outputs = data,
+		.packed = packed_guard + GUARD,
+		.state = state,
+		.workspace = workspace_guard + GUARD};
+	kernel->run(&call);
+	for (int i = 0; i < c->node->n_outputs; i++) {
+		check_guard(guards[i], sizes[i], kernel->name, "output");
+		outputs[i] = exact_alloc(sizes[i]);
+		memcpy(outputs[i], data[i], sizes[i]);
+		free(guards[i]);
+	}
+	check_guard(workspace_guard, workspace, kernel->name, "workspace");
+	check_guard(packed_guard, packed, kernel->name, "packed weights");
+	free(workspace_guard);
+	free(packed_guard);
+	pk_arena_destroy(arena);
+}
+
+void *node_case_reference(struct node_case *c)
+{
+	const struct pk_cpu_kernel *kernel = pk_cpu_kernel_reference(c->node);
+	void *outputs[2] = {NULL};
+	assert_non_null(kernel);
+	node_case_run(c, kernel, outputs);
+	free(outputs[1]);
+	return outputs[0];
+}
+
+static void compare(struct node_case *c, int output, const void *got, const void *expected,
+	double tolerance, const char *what)
+{
+	const struct pk_value *v = c->node->outputs[output];
+	if (v->dtype == PK_F32)
+		assert_close(got, expected, pk_shape_elements(&v->shape), tolerance, what);
+	else
+		assert_memory_equal(got, expected, pk_tensor_bytes(v->dtype, &v->shape));
+}
+
+int node_case_check_rows(struct node_case *c, double tolerance)
+{
+	const struct pk_cpu_kernel *reference = pk_cpu_kernel_reference(c->node);
+	void *expected[2] = {NULL};
+	int n = 0;
+	assert_non_null(reference);
+	node_case_run(c, reference, expected);
+	for (const struct pk_cpu_kernel *const *k = pk_cpu_kernels; *k; k++) {
+		void *got[2] = {NULL};
+		if ((*k)->op != c->node->op || *k == reference || !(*k)->supports(c->node))
+			continue;
+		node_case_run(c, *k, got);
+		for (int i = 0; i < c->node->n_outputs; i++)
+			compare(c, i, got[i], expected[i], tolerance, (*k)->name);
+		free(got[0]);
+		free(got[1]);
+		n++;
+	}
+	free(expected[0]);
+	free(expected[1]);
+	return n;
+}
+
+void assert_close(const float *a, const float *b, int64_t n, double tolerance, const char *what)
+{
+	double largest = 0;
+	for (int64_t i = 0; i < n; i++) {
+		if (isfinite(b[i]))
+			largest = fmax(largest, fabs((double)b[i]));
+	}
+	for (int64_t i = 0; i < n; i++) {
+		bool same = a[i] == b[i] || (isnan(a[i]) && isnan(b[i]));
+		if (!same && !(fabs((double)a[i] - (double)b[i]) <= tolerance * largest))
+			fail_msg("%s: element %lld is %.9g, expected %.9g", what, (long long)i,
+				(double)a[i], (double)b[i]);
+	}
+}
