@@ -412,10 +412,7 @@ void pk_model_destroy(struct pk_model *model)
 void pk_model_update(struct pk_model *model, const struct pk_model_config *config,
 	const struct pk_target_choice *target)
 {
-	bool other_ref = strcmp(model->ref, config->artifact) != 0;
-	bool other_target = strcmp(model->target.runtime, target->runtime) != 0 ||
-			    model->target.opt_level != target->opt_level;
-	char *ref = other_ref ? strdup(config->artifact) : NULL;
+	char *ref = strcmp(model->ref, config->artifact) != 0 ? strdup(config->artifact) : NULL;
 	if (ref) {
 		free(model->ref);
 		model->ref = ref;
@@ -426,8 +423,7 @@ void pk_model_update(struct pk_model *model, const struct pk_model_config *confi
 					     .cause = target->better_cause,
 					     .cpu_ok = target->quick_ok});
 	}
-	if (other_ref || other_target)
-		pk_model_artifact_refresh(model);
+	pk_model_artifact_refresh(model); // a tag may have moved
 }
 
 const char *pk_model_name(const struct pk_model *model)

@@ -10,6 +10,7 @@ import argparse
 import collections
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -71,7 +72,8 @@ def run_engine(case: Case, path: Path, folder: Path, options):
         np.save(file, np.ascontiguousarray(as_engine_input(array)).reshape(array.shape))
         command += ["--input", f"{name}={file}"]
     for name, dims in case.shapes.items():
-        command += ["--shape", f"{name}={'x'.join(map(str, dims))}"]
+        if dims:  # a scalar has nothing to bind
+            command += ["--shape", f"{name}={'x'.join(map(str, dims))}"]
     command += ["--output-dir", str(out)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=ENGINE_TIMEOUT_S, check=False)
@@ -124,7 +126,8 @@ def run_case(case: Case, options) -> tuple:
 
 def parse_args():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--picketctl", required=True)
+    build = os.environ.get("PICKET_BUILD", "build/gcc")
+    parser.add_argument("--picketctl", default=os.path.join(build, "cli/picketctl"))
     parser.add_argument("--long", action="store_true", help="more shapes, more models")
     parser.add_argument("--suite", action="append", help="only these suites")
     parser.add_argument("--match", help="only cases whose name has this regular expression")

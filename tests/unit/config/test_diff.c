@@ -28,7 +28,6 @@ static const struct {
 	{"node: {name: n}", "node: {name: n}\ntelemetry: {interval: 1m}", "", "", "", "telemetry "},
 	{"node: {name: n}", "node: {name: n}\nbuild: {nice: 1}", "", "", "", "build "},
 	{"node: {name: n}", "node: {name: n}\nstore: {quota: 1GiB}", "", "", "", "store "},
-	{"node: {name: n}", "node: {name: n}\nruntime: {chain: [cpu]}", "", "~m ", "", "runtime "},
 	// An inherited chain changes the models that inherit it.
 	{"node: {name: n}", "node: {name: n}\nruntime: {chain: [cpu]}", "", "~m ", "", "runtime "},
 	{"  a: {source: {kind: test}", "  a: {source: {kind: test, width: 320}", "~a ", "", "", ""},
