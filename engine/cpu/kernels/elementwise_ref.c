@@ -77,6 +77,14 @@ static int unary_setup(const struct pk_node *node, struct pk_arena *arena, const
 	return 0;
 }
 
+// A bound as an integer: saturated, so that what a damaged engine file holds is no worse than wrong.
+static int64_t bound_of(double v)
+{
+	int64_t out = 0;
+	pk_number_set_f(PK_I64, &out, 0, v);
+	return out;
+}
+
 // Integers beyond 2^53 lose their low bits in a double: these four stay in int64.
 static int64_t unary_int(const struct elementwise *s, int64_t x)
 {
@@ -91,8 +99,8 @@ static int64_t unary_int(const struct elementwise *s, int64_t x)
 		return x < 0 ? 0 : x;
 	case PK_FN_CLIP:
 		if ((double)x < s->alpha)
-			x = (int64_t)s->alpha;
-		return (double)x > s->beta ? (int64_t)s->beta : x;
+			x = bound_of(s->alpha);
+		return (double)x > s->beta ? bound_of(s->beta) : x;
 	default:
 		return x;
 	}
