@@ -77,7 +77,8 @@ static int unary_setup(const struct pk_node *node, struct pk_arena *arena, const
 	return 0;
 }
 
-// A bound as an integer: saturated, so that what a damaged engine file holds is no worse than wrong.
+// A bound as an integer: saturated, so that what a damaged engine file holds is no worse than
+// wrong.
 static int64_t bound_of(double v)
 {
 	int64_t out = 0;

@@ -185,8 +185,8 @@ static void test_socket_with_a_slow_reader(void **state)
 	snprintf(uri, sizeof(uri), "unix:%s", path);
 	struct pk_sink *sink = make(uri, 0);
 	int fast = connect_to(path), slow = connect_to(path);
-	test_sleep(200); // both are accepted
-	char *got = malloc(LINE * N);
+	test_sleep(200);                     // both are accepted
+	char *got = calloc(1, LINE * N + 1); // strtol needs an end
 	size_t n = 0;
 	for (int i = 0; i < N; i++) {
 		assert_true(put(sink, i, LINE));
@@ -278,7 +278,7 @@ static void test_stdout_blocked(void **state)
 		accepted += put(sink, accepted, 1000);
 	int64_t took_ns = pk_now_ns() - start_ns;
 	uint64_t n_dropped = sink->n_dropped;
-	char *got = malloc(3000 * 1000);
+	char *got = calloc(1, 3000 * 1000 + 1);
 	size_t n = read_all(pipe_fds[0], got, (size_t)accepted * 1000);
 	int64_t stop_ns = pk_now_ns();
 	put(sink, accepted, 1000);
