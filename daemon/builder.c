@@ -25,6 +25,7 @@
 #define OOM_SCORE_ADJ 800
 #define READ_CHUNK    4096
 #define CAUSE_MAX     192
+#define MAX_SET_BACK  3 // of one job: quick ones that keep failing must not hold it for ever
 
 struct pk_builder {
 	struct pk_loop *loop;
@@ -38,6 +39,7 @@ struct pk_builder {
 	struct pk_buf output;
 	json_t *result;        // the result line
 	char cause[CAUSE_MAX]; // why we killed it
+	bool setting_back;     // killed to make way for a quick one
 	int64_t started_ns, phase_ns;
 	char phase[32];
 	struct pk_timer wall_timer, silence_timer, next_timer;
@@ -197,12 +199,42 @@ static void judge(struct pk_builder *builder, const struct pk_exit_status *statu
 	(void)pk_json_get_bool(builder->result, "permanent", &result->permanent, NULL);
 }
 
+// The first place that is not a quick job's.
+static struct pk_list *behind_quick(struct pk_builder *builder)
+{
+	struct pk_build_job *it;
+	pk_list_each (it, &builder->queue, link) {
+		if (!it->quick)
+			break;
+	}
+	return &it->link;
+}
+
+static void set_back(struct pk_builder *builder)
+{
+	struct pk_build_job *job = builder->running;
+	builder->running = NULL;
+	job->n_set_back++;
+	pk_list_insert(behind_quick(builder), &job->link);
+}
+
+static void end_build(struct pk_builder *builder, const struct pk_exit_status *status)
+{
+	struct pk_build_result result;
+	char cause[CAUSE_MAX];
+	judge(builder, status, &result, cause);
+	json_t *report = pk_steal(builder->result);
+	if (builder->setting_back && status->signalled && builder->running)
+		set_back(builder);
+	else
+		finish_job(builder, &result);
+	json_decref(report);
+}
+
 static void on_process(void *ctx, pk_unused uint32_t events)
 {
 	struct pk_builder *builder = ctx;
 	struct pk_exit_status status;
-	struct pk_build_result result;
-	char cause[CAUSE_MAX];
 	pk_loop_unwatch(builder->loop, &builder->process_watch);
 	if (pk_subprocess_wait(&builder->process, 0, &status) != 1)
 		return;
@@ -210,10 +242,7 @@ static void on_process(void *ctx, pk_unused uint32_t events)
 	close_output(builder);
 	pk_loop_stop_timer(&builder->wall_timer);
 	pk_loop_stop_timer(&builder->silence_timer);
-	judge(builder, &status, &result, cause);
-	json_t *report = pk_steal(builder->result);
-	finish_job(builder, &result);
-	json_decref(report);
+	end_build(builder, &status);
 	pk_loop_start_timer(builder->loop, &builder->next_timer, 0);
 }
 
@@ -288,6 +317,7 @@ static void on_next(void *ctx)
 	pk_list_remove(&job->link);
 	builder->running = job;
 	builder->cause[0] = builder->phase[0] = '\0';
+	builder->setting_back = false;
 	builder->started_ns = builder->phase_ns = pk_now_ns();
 	int r = start_process(builder, &err);
 	if (r == 0) {
@@ -363,18 +393,15 @@ void pk_builder_set_limits(struct pk_builder *builder, const struct pk_builder_l
 
 void pk_builder_add(struct pk_builder *builder, struct pk_build_job *job)
 {
-	struct pk_build_job *it;
-	struct pk_list *pos = &builder->queue;
-	if (job->quick) {
-		pk_list_each (it, &builder->queue, link) {
-			if (!it->quick)
-				break;
-		}
-		pos = &it->link;
-	}
+	const struct pk_build_job *running = builder->running;
 	job->queued = true;
-	pk_list_insert(pos, &job->link);
+	job->n_set_back = 0;
+	pk_list_insert(job->quick ? behind_quick(builder) : &builder->queue, &job->link);
 	pk_loop_start_timer(builder->loop, &builder->next_timer, 0);
+	if (!job->quick || !running || running->quick || running->n_set_back >= MAX_SET_BACK)
+		return;
+	builder->setting_back = true;
+	(void)pk_subprocess_signal(&builder->process, SIGKILL);
 }
 
 void pk_builder_cancel(struct pk_builder *builder, struct pk_build_job *job)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs picket-build: one engine at a time, quick ones first, niced and bounded; a crash costs a
-// build.
+// build. A quick job does not wait for a long one that runs: that one is set back, and goes on from
+// its timing cache.
 #pragma once
 
 #include <jansson.h>
@@ -38,12 +39,13 @@ struct pk_build_result {
 struct pk_build_job {
 	json_t *request;            // as build_proto.h says, without "v"; owned by the job
 	bool quick;                 // before all that are not
-	void (*started)(void *ctx); // may be NULL
+	void (*started)(void *ctx); // may be NULL; again after it was set back
 	void (*progress)(void *ctx, const struct pk_build_progress *progress);
 	// request is released before; the job may be used again from here on.
 	void (*done)(void *ctx, const struct pk_build_result *result);
 	void *ctx;
-	bool queued; // read only: from add to done or cancel
+	bool queued;         // read only: from add to done or cancel
+	unsigned n_set_back; // the builder's
 	struct pk_list link;
 };
 

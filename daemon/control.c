@@ -34,7 +34,7 @@ struct pk_control {
 	struct pk_timer timer; // when the server wants its next turn
 	char *path;
 	int listen_fd;
-	bool turning;
+	bool posted; // an event came since the followers were last looked at
 };
 
 // One request while its body comes in.
@@ -44,18 +44,15 @@ struct exchange {
 
 static void turn(struct pk_control *control)
 {
-	if (control->turning)
-		return; // an event was posted by a handler: the turn under way sees it
-	control->turning = true;
+	control->posted = false;
 	pk_follow_wake(&control->follow);
-	MHD_run(control->http);
-	control->turning = false;
+	MHD_run(control->http); // handlers may post
 	MHD_UNSIGNED_LONG_LONG wait_ms = 0;
 	int64_t wait_ns = INT64_MAX;
 	if (MHD_get_timeout(control->http, &wait_ms) == MHD_YES)
 		wait_ns = (int64_t)PK_MIN(wait_ms, 1000ull * IDLE_S) * PK_NS_PER_MS;
 	if (pk_follow_any(&control->follow))
-		wait_ns = PK_MIN(wait_ns, PK_FOLLOW_BEAT_NS);
+		wait_ns = control->posted ? 0 : PK_MIN(wait_ns, PK_FOLLOW_BEAT_NS);
 	if (wait_ns < INT64_MAX)
 		pk_loop_start_timer(control->loop, &control->timer, wait_ns);
 	else
@@ -76,6 +73,7 @@ static void on_timer(void *ctx)
 static void on_posted(void *ctx)
 {
 	struct pk_control *control = ctx;
+	control->posted = true;
 	if (pk_follow_any(&control->follow))
 		pk_loop_start_timer(control->loop, &control->timer, 0);
 }

@@ -18,8 +18,9 @@
 
 // picketd → worker
 //   {"v":1,"type":"config","yaml":"…"}            first message, and after each reload
-//   {"v":1,"type":"assign","model":"…","engine":"path"|null,"key":"…"|null,"rung":"…","cause":"…",
+//   {"v":1,"type":"assign","model":"…","engine":"path","key":"…","rung":"…","cause":"…",
 //    "digest":"sha256:…","serial":N}
+//     (engine and key are left out for passthrough)
 //   {"v":1,"type":"stop"}
 // worker → picketd
 //   {"v":1,"type":"hello","pid":N}

@@ -11,9 +11,11 @@
 #include "daemon/build_proto.h"
 #include "tests/unit/daemon/double_mode.h"
 
+static const char *job_mode; // "mode" of the job stands above the file
+
 static int mode_is(const char *mode)
 {
-	return double_is(DOUBLE_BUILD_MODE, mode);
+	return job_mode ? strcmp(job_mode, mode) == 0 : double_is(DOUBLE_BUILD_MODE, mode);
 }
 
 static void put(json_t *message)
@@ -49,7 +51,7 @@ static int finish(int code, const char *error, int permanent)
 static void misbehave(void)
 {
 	if (mode_is("crash"))
-		raise(SIGSEGV);
+		raise(SIGABRT);
 	if (mode_is("noresult"))
 		_exit(0);
 	while (mode_is("silent"))
@@ -74,16 +76,8 @@ static int eat_memory(void)
 	return finish(-EIO, "there is no limit", 1);
 }
 
-int main(void)
+static int build(const json_t *job)
 {
-	char line[PK_BUILD_MAX_LINE];
-	json_t *job = fgets(line, sizeof(line), stdin) ? json_loads(line, 0, NULL) : NULL;
-	if (!job)
-		return finish(-EINVAL, "no job", 1);
-	note(job);
-	put(json_pack("{s:s, s:s, s:i, s:i, s:s}", "type", "progress", "phase", "tune", "done", 1,
-		"total", 4, "what", "conv"));
-	misbehave();
 	if (mode_is("memory"))
 		return eat_memory();
 	if (mode_is("fail"))
@@ -94,8 +88,23 @@ int main(void)
 		usleep(400 * 1000);
 	const char *engine = json_string_value(json_object_get(job, "engine"));
 	int64_t opt_level = json_integer_value(json_object_get(job, "opt_level"));
-	const char *content = mode_is("bad-engine") ? "bad" : opt_level ? "tuned" : "quick";
+	const char *content = opt_level ? "tuned" : "quick";
 	int r = pk_fs_write_atomic(engine, content, strlen(content), 0644, NULL);
-	json_decref(job);
 	return finish(r, r < 0 ? "cannot write" : NULL, 0);
+}
+
+int main(void)
+{
+	char line[PK_BUILD_MAX_LINE];
+	json_t *job = fgets(line, sizeof(line), stdin) ? json_loads(line, 0, NULL) : NULL;
+	if (!job)
+		return finish(-EINVAL, "no job", 1);
+	job_mode = json_string_value(json_object_get(job, "mode"));
+	note(job);
+	put(json_pack("{s:s, s:s, s:i, s:i, s:s}", "type", "progress", "phase", "tune", "done", 1,
+		"total", 4, "what", "conv"));
+	misbehave();
+	int code = build(job);
+	json_decref(job);
+	return code;
 }

@@ -46,7 +46,7 @@ static void on_config(const json_t *message)
 	if (mode_is("exit3"))
 		_exit(3);
 	if (mode_is("crash"))
-		raise(SIGSEGV);
+		raise(SIGABRT);
 	if (mode_is("garbage") && write(PK_PROTO_WORKER_FD, "this is not JSON\n", 17) < 0)
 		stopping = true;
 }
@@ -66,7 +66,7 @@ static void on_assign(const json_t *message)
 {
 	const char *engine = json_string_value(json_object_get(message, "engine"));
 	if (engine && mode_is("load-crash"))
-		raise(SIGSEGV);
+		raise(SIGABRT);
 	if (engine && mode_is("slow-load"))
 		usleep(1200 * 1000);
 	int code = engine ? load(engine) : 0;

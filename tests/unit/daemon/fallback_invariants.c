@@ -148,16 +148,21 @@ static void check_rung(const struct pk_fallback *f)
 		"passthrough means: nothing serves");
 	law(f->rung != PK_RUNG_CPU || serving != PK_ENGINE_NONE, "cpu means: something serves");
 	law(f->rung == PK_RUNG_ENGINE || f->cause[0], "every rung below engine has a cause");
-	bool starting =
-		f->worker_up ? !f->artifact_ready && !f->artifact_cause[0] : !f->worker_cause[0];
-	law(f->alarm == (f->rung == PK_RUNG_PASSTHROUGH && !starting),
-		"alarm means: passthrough, and not only at the start");
-	law(serving != PK_ENGINE_NONE || f->alarm || f->rung == PK_RUNG_BUILDING || starting,
-		"whoever does not serve is building, starting or alarmed");
 	if (f->worker_up && n_in(f, PK_ENGINE_LOADING) == 0)
 		law(f->told.kind == serving && f->told.rung == f->rung &&
 				strcmp(f->told.cause, f->cause) == 0,
 			"the worker knows its rung and cause");
+}
+
+static void check_alarm(const struct pk_fallback *f)
+{
+	bool starting =
+		f->worker_up ? !f->artifact_ready && !f->artifact_cause[0] : !f->worker_cause[0];
+	law(f->alarm == (f->rung == PK_RUNG_PASSTHROUGH && !starting),
+		"alarm means: passthrough, and not only at the start");
+	law(pk_fallback_serving(f) != PK_ENGINE_NONE || f->alarm || f->rung == PK_RUNG_BUILDING ||
+			starting,
+		"whoever does not serve is building, starting or alarmed");
 }
 
 static void check_tellings(const struct pk_fallback *before, const struct pk_fallback *after,
@@ -215,6 +220,7 @@ void check_step(const struct pk_fallback *before, const struct pk_fb_event *even
 	check_requests(before, after, actions);
 	check_progress(after);
 	check_rung(after);
+	check_alarm(after);
 	check_tellings(before, after, actions);
 	check_keeps(before, event, after);
 	check_rest(before, event, after);

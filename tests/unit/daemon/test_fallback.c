@@ -18,6 +18,15 @@ static bool is_with_worker(enum pk_engine_state state)
 	return state == PK_ENGINE_SERVING || state == PK_ENGINE_LOADING;
 }
 
+// An old engine goes when another serves, and a quick one is not loaded over it.
+static bool old_fits(const struct point *p)
+{
+	if (p->old == PK_ENGINE_UNKNOWN)
+		return !p->old_tuned;
+	return (p->old == PK_ENGINE_READY || is_with_worker(p->old)) &&
+	       p->tuned != PK_ENGINE_SERVING && !is_with_worker(p->quick);
+}
+
 static bool possible(const struct point *p)
 {
 	const enum pk_engine_state states[] = {p->quick, p->tuned, p->old};
@@ -25,19 +34,14 @@ static bool possible(const struct point *p)
 	for (size_t i = 0; i < 3; i++) {
 		serving += states[i] == PK_ENGINE_SERVING;
 		loading += states[i] == PK_ENGINE_LOADING;
-		if (is_with_worker(states[i]) && !p->worker_up)
-			return false;
 		if (states[i] != PK_ENGINE_UNKNOWN && !p->artifact_ready)
 			return false;
 	}
-	// An old engine goes when another serves, and a quick one is not loaded over it.
-	bool old_fits = p->old == PK_ENGINE_UNKNOWN ||
-			((p->old == PK_ENGINE_READY || is_with_worker(p->old)) &&
-				p->tuned != PK_ENGINE_SERVING && !is_with_worker(p->quick));
+	if (serving + loading > 0 && !p->worker_up)
+		return false;
 	if (p->tuned == PK_ENGINE_SERVING && loading > 0)
 		return false; // nothing is better
-	return old_fits && serving <= 1 && loading <= 1 &&
-	       (p->old != PK_ENGINE_UNKNOWN || !p->old_tuned);
+	return old_fits(p) && serving <= 1 && loading <= 1;
 }
 
 static void put(struct pk_fallback *f, enum pk_engine_kind kind, enum pk_engine_state state,
