@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/rss.h"
 #include "config/diff.h"
 #include "daemon/agent.h"
 #include "daemon/builder.h"
@@ -411,18 +412,6 @@ int pk_daemon_run(struct pk_daemon *daemon, struct pk_err *err)
 	return r < 0 ? pk_fail(err, r, "main loop") : 0;
 }
 
-static int64_t own_rss_bytes(void)
-{
-	long long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "re");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%*s %lld", &pages) != 1)
-		pages = 0;
-	fclose(file);
-	return pages * sysconf(_SC_PAGESIZE);
-}
-
 static json_t *config_json(const struct pk_daemon *daemon)
 {
 	char loaded[PK_ISO_TIME_MAX];
@@ -447,7 +436,7 @@ json_t *pk_daemon_status_json(const struct pk_daemon *daemon)
 		daemon->config->node_name, "version", PICKET_VERSION, "pid", (int)getpid(),
 		"uptime_s", (double)(pk_now_ns() - daemon->started_ns) / (double)PK_NS_PER_S,
 		"config", config_json(daemon), "worker", worker_json(daemon), "rss_bytes",
-		(json_int_t)own_rss_bytes(), "models", pk_models_json(&daemon->models), "cameras",
+		(json_int_t)pk_rss_bytes(), "models", pk_models_json(&daemon->models), "cameras",
 		pk_cameras_json(&daemon->cameras), "alarms", pk_models_alarms(&daemon->models),
 		"status", line);
 }

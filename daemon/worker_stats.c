@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/rss.h"
 
 #define WINDOW_NS (10 * PK_NS_PER_S)
 
@@ -98,18 +99,6 @@ static json_t *camera_json(struct window *window, const struct pk_camera_stats *
 		quantile_ms(&now->inference, &base->inference, 0.5));
 }
 
-static int64_t resident_bytes(void)
-{
-	long long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "re");
-	if (!file)
-		return 0;
-	if (fscanf(file, "%*s %lld", &pages) != 1)
-		pages = 0;
-	fclose(file);
-	return pages * sysconf(_SC_PAGESIZE);
-}
-
 json_t *pk_worker_stats_heartbeat(
 	struct pk_worker_stats *stats, struct pk_pipeline *pipeline, int64_t now_ns)
 {
@@ -127,5 +116,5 @@ json_t *pk_worker_stats_heartbeat(
 	int64_t progress_age = now_ns - pk_pipeline_last_progress_ns(pipeline);
 	return json_pack("{s:s, s:I, s:I, s:o}", "type", "heartbeat", "progress_age_ms",
 		(json_int_t)(PK_MAX(progress_age, (int64_t)0) / PK_NS_PER_MS), "rss_bytes",
-		(json_int_t)resident_bytes(), "cameras", cameras);
+		(json_int_t)pk_rss_bytes(), "cameras", cameras);
 }

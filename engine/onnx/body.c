@@ -2,6 +2,7 @@
 // Imports the nodes of a graph body: the main graph, or an If branch that was chosen.
 #include "engine/onnx/body.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -117,7 +118,9 @@ static void check_attrs(struct pk_importer *im)
 		check_attr(im, &im->node->attrs[i]);
 	for (const char *at = im->row->attrs; *at && !im->rc;) {
 		size_t n = strcspn(at, ":");
-		snprintf(name, sizeof(name), "%.*s", (int)n, at);
+		assert(n < sizeof(name)); // the table's own text
+		memcpy(name, at, n);
+		name[n] = '\0';
 		if (at[n + 2] == '!' && !pk_importer_attr(im, name))
 			pk_importer_fail(im, -EINVAL, "attribute `%s` is missing", name);
 		at += strcspn(at, " ");

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resident memory grows with what is touched.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rss.h"
+
+static void touched_memory_is_seen(void **state)
+{
+	(void)state;
+	const size_t n = 64u << 20;
+	int64_t before = pk_rss_bytes();
+	char *block = malloc(n);
+	assert_non_null(block);
+	memset(block, 1, n);
+	__asm__ volatile("" : : "r"(block) : "memory");
+	assert_true(pk_rss_bytes() - before > (int64_t)n / 2);
+	free(block);
+	assert_true(before > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(touched_memory_is_seen)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
