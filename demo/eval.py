@@ -177,8 +177,8 @@ def clip_pictures(path: str) -> Iterator[Array]:
     """Decode a clip to RGB frames with GStreamer."""
     import render
 
-    command = ["gst-launch-1.0", "-q", "filesrc", f"location={path}", "!", "qtdemux", "!", "h264parse", "!",
-               "avdec_h264", "!", "videoconvert", "!", "video/x-raw,format=RGB", "!", "fdsink", "fd=1"]  # fmt: skip
+    stages = "! qtdemux ! h264parse ! avdec_h264 ! videoconvert ! video/x-raw,format=RGB ! fdsink"
+    command = ["gst-launch-1.0", "-q", "filesrc", f"location={path}", *stages.split()]
     size = render.HEIGHT * render.WIDTH * 3
     with subprocess.Popen(command, stdout=subprocess.PIPE) as decoder:
         assert decoder.stdout
@@ -196,9 +196,9 @@ def evaluate_clip(args: argparse.Namespace) -> dict[str, Any]:
     for picture, truth in zip(clip_pictures(args.clip), read_lines(args.truth)):
         small = train.torch.from_numpy(train.resize_bilinear(picture)).permute(2, 0, 1)
         frames.append(
-            (decode(run(small), 0.01, args.nms_iou, train.render.LABELS, scale), truth["boxes"])
+            (decode(run(small), 0.01, args.nms_iou, train.sprites.LABELS, scale), truth["boxes"])
         )
-    return report(frames, train.render.LABELS, args.conf)
+    return report(frames, train.sprites.LABELS, args.conf)
 
 
 def evaluate_model(args: argparse.Namespace) -> dict[str, Any]:
@@ -207,7 +207,7 @@ def evaluate_model(args: argparse.Namespace) -> dict[str, Any]:
 
     pictures, targets = train.render_set(Path(args.work), "test", train.TEST_SEED, args.scenes, 6)
     run = train.load_runner(args)
-    labels = train.render.LABELS
+    labels = train.sprites.LABELS
     frames = [
         (decode(run(p), 0.01, args.nms_iou, labels), train.truth_of(t))
         for p, t in zip(pictures, targets)

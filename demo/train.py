@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Train the demo's detector on rendered scenes and export it as ONNX (needs torch; CPU is enough)."""
+"""Train the demo's detector on rendered scenes and export it as ONNX (torch on CPU)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from torch import Tensor, nn
 
 import eval as evaluation
 import render
+import sprites
 
 INPUT_W, INPUT_H = 256, 192
 STRIDES = (8, 16)
-N_CLASSES = len(render.LABELS)
+N_CLASSES = len(sprites.LABELS)
 MAX_BOXES = 24
 SCENE_PX = 1920
-TRAIN_SEED, VAL_SEED, TEST_SEED = 1_000_000, 2_000_000, 3_000_000
+TRAIN_SEED, VAL_SEED, TEST_SEED, DEFECTS_SEED = 1_000_000, 2_000_000, 3_000_000, 4_000_000
 HERE = Path(__file__).resolve().parent
 
 
@@ -66,16 +67,16 @@ def to_targets(boxes: list[dict]) -> np.ndarray:
     """[MAX_BOXES, 6]: class (-1 none), x1 y1 x2 y2 in input pixels, ignore."""
     out = np.full((MAX_BOXES, 6), -1, np.float32)
     for row, entry in zip(out, boxes):
-        row[0] = render.LABELS.index(entry["label"])
+        row[0] = sprites.LABELS.index(entry["label"])
         row[1:5] = np.array(entry["box"], np.float32) * (INPUT_W / render.WIDTH)
         row[5] = float(entry.get("ignore", False))
     return out
 
 
-def render_scene(job: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+def render_scene(job: tuple[int, int, float]) -> tuple[np.ndarray, np.ndarray]:
     """Some pictures of one scene: (uint8 [n, 192, 256, 3], targets [n, MAX_BOXES, 6])."""
-    seed, count = job
-    scene = render.Scene(seed, SCENE_PX)
+    seed, count, defect_rate = job
+    scene = render.Scene(seed, SCENE_PX, defect_rate)
     rng = np.random.default_rng(seed + 7)
     pictures, targets = [], []
     for i in range(count):
@@ -86,11 +87,18 @@ def render_scene(job: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(pictures), np.stack(targets)
 
 
-def render_set(work: Path, name: str, seed: int, scenes: int, each: int) -> tuple[Tensor, Tensor]:
+def render_set(
+    work: Path,
+    name: str,
+    seed: int,
+    scenes: int,
+    each: int,
+    defect_rate: float = render.DEFECT_RATE,
+) -> tuple[Tensor, Tensor]:
     """Rendered pictures and targets, from the scratch folder if they are there."""
     path = work / f"{name}-{seed}-{scenes}x{each}.npz"
     if not path.exists():
-        jobs = [(seed + i, each) for i in range(scenes)]
+        jobs = [(seed + i, each, defect_rate) for i in range(scenes)]
         with multiprocessing.Pool(os.cpu_count()) as pool:
             done = pool.map(render_scene, jobs, chunksize=4)
         part = path.with_suffix(".part.npz")
@@ -368,7 +376,7 @@ class Average:
 def truth_of(targets: Tensor) -> list[dict]:
     """A picture's target rows as ground truth entries in input pixels."""
     rows = targets[targets[:, 0] >= 0].tolist()
-    return [{"label": render.LABELS[int(r[0])], "box": r[1:5], "ignore": r[5] > 0} for r in rows]
+    return [{"label": sprites.LABELS[int(r[0])], "box": r[1:5], "ignore": r[5] > 0} for r in rows]
 
 
 def runner(net: Detector):
@@ -404,14 +412,15 @@ def load_runner(args: argparse.Namespace):
 def validate(net: Detector, pictures: Tensor, targets: Tensor) -> str:
     run = runner(net)
     frames = [
-        (evaluation.decode(run(p), 0.05, 0.6, render.LABELS), truth_of(t))
+        (evaluation.decode(run(p), 0.05, 0.6, sprites.LABELS), truth_of(t))
         for p, t in zip(pictures, targets)
     ]
     best = max((evaluation.score_frames(frames, c / 20) | {"conf": c / 20} for c in range(4, 17)),
                key=lambda s: min(s["precision"], s["recall"]))  # fmt: skip
-    ap = evaluation.mean_average_precision(frames, render.LABELS)
+    ap = evaluation.mean_average_precision(frames, sprites.LABELS)
     each = " ".join(f"{k} {v:.3f}" for k, v in ap.items())
-    return f"{each}; precision {best['precision']:.3f} recall {best['recall']:.3f} at {best['conf']:.2f}"
+    both = f"precision {best['precision']:.3f} recall {best['recall']:.3f}"
+    return f"{each}; {both} at {best['conf']:.2f}"
 
 
 def export(net: Detector, path: Path) -> None:
@@ -430,14 +439,17 @@ def train(args: argparse.Namespace) -> None:
     torch.set_num_threads(args.threads)
     work = Path(args.work)
     work.mkdir(parents=True, exist_ok=True)
-    pictures, targets = render_set(work, "train", TRAIN_SEED, args.scenes, 10)
+    usual = render_set(work, "train", TRAIN_SEED, args.scenes, 10)
+    flawed = render_set(work, "defects", DEFECTS_SEED, args.defect_scenes, 4, 0.5)
+    pictures, targets = (torch.cat(pair) for pair in zip(usual, flawed))
     val = render_set(work, "val", VAL_SEED, 50, 6)
     net, started = Detector(), time.monotonic()
     if args.resume:
         net.load_state_dict(torch.load(args.resume))
     average, copy = Average(net), Detector()
     print(
-        f"{count_multiply_adds(net) / 1e6:.1f} M multiply-adds, {sum(p.numel() for p in net.parameters())} weights",
+        f"{count_multiply_adds(net) / 1e6:.1f} M multiply-adds, "
+        f"{sum(p.numel() for p in net.parameters())} weights",
         flush=True,
     )
     decay = [p for p in net.parameters() if p.ndim > 1]
@@ -471,7 +483,8 @@ def train(args: argparse.Namespace) -> None:
             export(copy, Path(args.out))
         minutes = (time.monotonic() - started) / 60
         print(
-            f"epoch {epoch + 1} {minutes:.1f} min box {sums[0] / per_epoch:.3f} class {sums[1] / per_epoch:.3f} {line}",
+            f"epoch {epoch + 1} {minutes:.1f} min box {sums[0] / per_epoch:.3f} "
+            f"class {sums[1] / per_epoch:.3f} {line}",
             flush=True,
         )
 
@@ -491,8 +504,8 @@ def write_golden(args: argparse.Namespace) -> None:
         scene = render.Scene(seed, SCENE_PX)
         picture = resize_bilinear(scene.picture(400, 0.5)[0])
         output = run(torch.from_numpy(picture).permute(2, 0, 1))
-        found = evaluation.decode(output, args.conf, args.nms_iou, render.LABELS)
-        loose = evaluation.decode(output, args.conf - 0.15, args.nms_iou, render.LABELS)
+        found = evaluation.decode(output, args.conf, args.nms_iou, sprites.LABELS)
+        loose = evaluation.decode(output, args.conf - 0.15, args.nms_iou, sprites.LABELS)
         steady = len(loose) == len(found) and all(d["score"] > args.conf + 0.15 for d in found)
         if len(found) < 5 or not steady or "defect" not in {d["label"] for d in found}:
             continue
@@ -518,6 +531,12 @@ def main() -> None:
     )
     verb.add_argument(
         "--scenes", type=int, default=480, help="scenes to train on, ten pictures each"
+    )
+    verb.add_argument(
+        "--defect-scenes",
+        type=int,
+        default=700,
+        help="further scenes, four pictures each, where every other part is defective",
     )
     verb.add_argument("--epochs", type=int, default=24)
     verb.add_argument("--batch", type=int, default=32)
