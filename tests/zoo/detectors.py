@@ -16,12 +16,13 @@ ANCHORS_V5 = (
 
 def _bottleneck(g: Graph, x: str, add: bool, kernels=(1, 3), depthwise=False) -> str:
     c = g.dims[x][1]
-    y = g.conv(x, c, kernels[0], act="silu")
+    gain = 1.0 if add else None  # a chain of sums must not grow
+    y = g.conv(x, c, kernels[0], act="silu", gain=gain)
     if depthwise:
         y = g.conv(y, c, kernels[1], g=c, act="silu")
         y = g.conv(y, c, act="silu")
     else:
-        y = g.conv(y, c, kernels[1], act="silu")
+        y = g.conv(y, c, kernels[1], act="silu", gain=gain)
     return g.add(x, y) if add else y
 
 
