@@ -54,7 +54,7 @@ def _case(model: zoo.Model, options, suffix: str = "", *build: str) -> Case:
         model=str(path),
         inputs=inputs(path),
         expected=functools.partial(expected, path),
-        build=list(build),
+        build=[*build, *(["--shape", model.bind] if model.bind else [])],
         parts=PARTS.get(model.name, ()),
     )
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Segmenters of the zoo, and a detector's transformer."""
-
-import numpy as np
+"""Pictures in, pictures out: segmenters and a style transfer."""
 
 import mobilenets
 from graph import Graph
@@ -62,71 +60,29 @@ def _aspp(g: Graph, x: str) -> str:
     return g.conv_bn(g.concat(parts), 128)
 
 
-def detr(size: int) -> Graph:
-    """A small convolutional stem, two encoder layers, two decoder layers, two heads."""
-    g = Graph("detr", opset=17, seed=77)
-    x = g.input("pixel_values", 1, 3, size, size)
-    for width in (24, 48, 96, 128):
-        x = g.conv_bn(x, width, 3, 2)
-    c, h, w = g.dims[x][1:]
-    x = g.transpose(g.view(x, (g.size_of(x, 0), 1), c, -1), 0, 2, 1)
-    places = g.weight(g.noise(1, h * w, c, std=0.5), "places")
-    for _ in range(2):
-        x = _layer_norm_parts(g, g.add(x, _attention(g, g.add(x, places), g.add(x, places), x, 8)))
-        x = _layer_norm_parts(g, g.add(x, _feed_forward(g, x)))
-    n_queries = 50
-    queries = g.weight(g.noise(1, n_queries, c), "queries")
-    y = g.weight(g.noise(1, n_queries, c, std=0.3), "start")
-    for _ in range(2):
-        own = g.add(y, queries)
-        y = _layer_norm(g, g.add(y, _attention(g, own, own, y, 8)))
-        y = _layer_norm(g, g.add(y, _attention(g, g.add(y, queries), g.add(x, places), x, 8)))
-        y = _layer_norm(g, g.add(y, _feed_forward(g, y)))
-    logits = g.linear(y, 92)
-    boxes = g.act(g.linear(y, c), "gelu")
-    boxes = g.act(g.linear(boxes, 4), "sigmoid")
-    g.output(logits, "logits", *g.dims[logits])
-    g.output(boxes, "pred_boxes", *g.dims[boxes])
+def style(size: int) -> Graph:
+    """Reflected borders, instance normalisation, nearest upsampling: Johnson's transform net."""
+    g = Graph("style", opset=11, seed=9)
+    x = g.input("input1", 1, 3, size, size)
+    for width, k, s in ((16, 9, 1), (32, 3, 2), (64, 3, 2)):
+        x = g.act(_style_conv(g, x, width, k, s), "relu")
+    for _ in range(3):
+        y = g.act(_style_conv(g, x, 64, 3, 1), "relu")
+        x = g.add(_style_conv(g, y, 64, 3, 1), x)
+    for width in (32, 16):
+        x = g.act(_style_conv(g, g.resize(x, scale=2), width, 3, 1), "relu")
+    x = _style_conv(g, x, 3, 9, 1, norm=False)
+    g.output(x, "output1", *g.dims[x])
     return g
 
 
-def _heads(g: Graph, x: str, n_heads: int) -> str:
-    n, tokens, c = g.dims[x]
-    sizes = [(g.size_of(x, 0), n), (g.size_of(x, 1), tokens)]
-    return g.view(x, *sizes, n_heads, c // n_heads)
-
-
-def _attention(g: Graph, query: str, key: str, value: str, n_heads: int) -> str:
-    n, tokens, c = g.dims[query]
-    q = g.transpose(_heads(g, g.linear(query, c), n_heads), 0, 2, 1, 3)
-    k = g.transpose(_heads(g, g.linear(key, c), n_heads), 0, 2, 3, 1)
-    v = g.transpose(_heads(g, g.linear(value, c), n_heads), 0, 2, 1, 3)
-    scores = g.div(g.matmul(q, k), g.const((c // n_heads) ** 0.5))
-    mixed = g.matmul(g.same("Softmax", scores, axis=-1), v)
-    mixed = g.transpose(mixed, 0, 2, 1, 3)
-    joined = g.view(mixed, (g.size_of(mixed, 0), n), (g.size_of(mixed, 1), tokens), c)
-    return g.linear(joined, c)
-
-
-def _feed_forward(g: Graph, x: str) -> str:
-    c = g.dims[x][-1]
-    return g.linear(g.act(g.linear(x, 4 * c), "gelu"), c)
-
-
-def _norm_weights(g: Graph, c: int):
-    scale = g.weight(g.rng.normal(1, 0.1, c).astype(np.float32), "gamma")
-    return scale, g.weight(g.noise(c, std=0.1), "beta")
-
-
-def _layer_norm(g: Graph, x: str) -> str:
-    scale, shift = _norm_weights(g, g.dims[x][-1])
-    return g.same("LayerNormalization", x, scale, shift, axis=-1, epsilon=1e-5)
-
-
-def _layer_norm_parts(g: Graph, x: str) -> str:
-    """As PyTorch wrote it before opset 17."""
-    scale, shift = _norm_weights(g, g.dims[x][-1])
-    centred = g.sub(x, g.mean(x, [-1 % 3], keep=True))
-    square = g.same("Pow", centred, g.const(2.0))
-    deviation = g.same("Sqrt", g.add(g.mean(square, [-1 % 3], keep=True), g.const(1e-5)))
-    return g.add(g.mul(g.div(centred, deviation), scale), shift)
+def _style_conv(g: Graph, x: str, out: int, k: int, s: int, norm: bool = True) -> str:
+    n, c, h, w = g.dims[x]
+    p = k // 2
+    border = g.ints(0, 0, p, p, 0, 0, p, p)
+    x = g.node("Pad", [x, border], dims=(n, c, h + 2 * p, w + 2 * p), mode="reflect")
+    x = g.conv(x, out, k, s, p=0)
+    if not norm:
+        return x
+    scale = g.weight(g.rng.uniform(0.5, 1.5, out).astype("float32"), "scale")
+    return g.same("InstanceNormalization", x, scale, g.weight(g.noise(out, std=0.2)), epsilon=1e-5)

@@ -67,6 +67,7 @@ def _pan(g: Graph, c3: str, c4: str, c5: str, block) -> list:
 def yolov5n(size: int) -> Graph:
     """Ultralytics' export: a decoded output and the raw maps."""
     g = Graph("yolov5n", opset=12, seed=5)
+    g.batch = "batch"
     x = g.input("images", 1, 3, size, size)
     x = g.conv(x, 16, 6, 2, p=2, act="silu")
     x = _c3(g, g.conv(x, 32, 3, 2, act="silu"), 32, 1)

@@ -24,6 +24,7 @@ class Graph:
 
     def __init__(self, name: str, opset: int, seed: int, hswish: str = "op"):
         self.name, self.opset, self.hswish = name, opset, hswish
+        self.batch = None  # name of the open first dimension of inputs and outputs
         self.rng = np.random.default_rng(seed)
         self.dims = {}
         self._nodes, self._weights, self._inputs, self._outputs = [], [], [], []
@@ -36,14 +37,18 @@ class Graph:
         self._counts[stem] = n + 1
         return f"{stem}_{n}"
 
+    def _info(self, name: str, dims: tuple):
+        dims = [self.batch or dims[0], *dims[1:]]
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+
     def input(self, name: str, *dims: int) -> str:
-        self._inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
+        self._inputs.append(self._info(name, dims))
         self.dims[name] = tuple(dims)
         return name
 
     def output(self, value: str, name: str, *dims: int) -> None:
         self._nodes.append(helper.make_node("Identity", [value], [name], name=f"out_{name}"))
-        self._outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
+        self._outputs.append(self._info(name, dims))
 
     def weight(self, array, stem: str = "weight") -> str:
         """An initialiser."""
@@ -281,6 +286,15 @@ class Graph:
     def flatten(self, x: str) -> str:
         n, *rest = self.dims[x]
         return self.node("Flatten", [x], dims=(n, int(np.prod(rest))), axis=1)
+
+    def flatten_from(self, x: str, axis: int) -> str:
+        """x.flatten(axis) as PyTorch writes it: the leading sizes are cut out of the shape."""
+        lead, rest = self.dims[x][:axis], self.dims[x][axis:]
+        sizes = self.node(
+            "Slice", [self.node("Shape", [x]), self.ints(0), self.ints(axis), self.ints(0)]
+        )
+        shape = self.node("Concat", [sizes, self.ints(-1)], axis=0)
+        return self.node("Reshape", [x, shape], dims=(*lead, int(np.prod(rest))))
 
     def unsqueeze(self, x: str, axis: int, dims=None) -> str:
         if self.opset >= 13:

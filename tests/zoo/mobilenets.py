@@ -77,6 +77,7 @@ def v3_block(g: Graph, x: str, row: tuple, dilation: int = 1) -> str:
 
 def mobilenet_v2(size: int) -> Graph:
     g = Graph("mobilenet_v2", opset=11, seed=22)
+    g.batch = "batch_size"
     x = v2_features(g, g.input("input", 1, 3, size, size))[-1]
     x = g.gap(g.conv_bn(x, 1280, act="relu6"))
     x = g.view(x, (g.size_of(x, 0), 1), -1)

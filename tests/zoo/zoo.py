@@ -14,6 +14,7 @@ import classifiers
 import dense
 import detectors
 import mobilenets
+import transformers
 
 HERE = Path(__file__).resolve().parent
 CACHE = HERE.parent.parent / "build/zoo"
@@ -25,24 +26,27 @@ class Model:
     build: Callable  # (size) -> Graph
     size: int  # of the square picture
     long_size: int = 0  # with --long; 0: the same
-    last_channel: bool = False
+    bind: str = ""  # --shape of what the file leaves open
 
 
 MODELS = (
     Model("resnet50", classifiers.resnet50, 224),
-    Model("mobilenet_v2", mobilenets.mobilenet_v2, 224),
+    Model("mobilenet_v2", mobilenets.mobilenet_v2, 224, bind="batch_size=1"),
     Model("mobilenet_v3_large", mobilenets.mobilenet_v3_large, 224),
     Model("mobilenet_v3_small", mobilenets.mobilenet_v3_small, 224),
     Model("squeezenet1_1", classifiers.squeezenet, 224),
-    Model("efficientnet_b0", classifiers.efficientnet_b0, 224, last_channel=True),
+    Model("efficientnet_b0", classifiers.efficientnet_b0, 224),
     Model("shufflenet_v2", classifiers.shufflenet_v2, 224),
-    Model("yolov5n", detectors.yolov5n, 320, 640),
+    Model("yolov5n", detectors.yolov5n, 320, 640, bind="batch=1"),
     Model("yolov8n", detectors.yolov8n, 640),
     Model("yolox_nano", detectors.yolox_nano, 320, 416),
     Model("ssdlite_mobilenet_v2", detectors.ssdlite_mobilenet_v2, 320),
     Model("unet", dense.unet, 160, 256),
     Model("deeplabv3_mobilenet", dense.deeplabv3_mobilenet, 193, 321),
-    Model("detr", dense.detr, 224),
+    Model("style", dense.style, 128, 224),
+    Model("detr", transformers.detr, 224, bind="pixel_values=1x3x224x224"),
+    Model("vit", transformers.vit, 224, bind="pixel_values=1x3x224x224"),
+    Model("swin", transformers.swin, 112, 224),
     Model("alexnet", classifiers.alexnet, 227),
     Model("densenet121", classifiers.densenet121, 128, 224),
     Model("inception_v1", classifiers.inception_v1, 224),
@@ -92,6 +96,6 @@ def inputs(path: Path) -> dict:
     graph = onnx.load(str(path)).graph
     arrays = {}
     for value in graph.input:
-        dims = [d.dim_value for d in value.type.tensor_type.shape.dim]
+        dims = [d.dim_value or 1 for d in value.type.tensor_type.shape.dim]
         arrays[value.name] = rng.uniform(0, 1, dims).astype(np.float32)
     return arrays
