@@ -3,6 +3,7 @@
 
 import hashlib
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
@@ -30,7 +31,7 @@ class Model:
 
 
 MODELS = (
-    Model("resnet50", classifiers.resnet50, 224),
+    Model("resnet50", classifiers.resnet50, 160, 224),
     Model("mobilenet_v2", mobilenets.mobilenet_v2, 224, bind="batch_size=1"),
     Model("mobilenet_v3_large", mobilenets.mobilenet_v3_large, 224),
     Model("mobilenet_v3_small", mobilenets.mobilenet_v3_small, 224),
@@ -85,9 +86,9 @@ def path_of(model: Model, long: bool = False) -> Path:
 
 def _drop_old(folder: Path) -> None:
     """Models of other generators are of no use any more."""
-    for old in CACHE.glob("*/*.onnx"):
-        if old.parent != folder:
-            old.unlink(missing_ok=True)
+    for old in CACHE.glob("*/"):
+        if old != folder:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def inputs(path: Path) -> dict:
