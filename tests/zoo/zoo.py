@@ -14,6 +14,7 @@ import onnx
 import classifiers
 import dense
 import detectors
+import faces
 import mobilenets
 import transformers
 
@@ -48,6 +49,9 @@ MODELS = (
     Model("detr", transformers.detr, 224, bind="pixel_values=1x3x224x224"),
     Model("vit", transformers.vit, 224, bind="pixel_values=1x3x224x224"),
     Model("swin", transformers.swin, 112, 224),
+    Model("mobilefacenet", faces.mobilefacenet, 112),
+    Model("scrfd", faces.scrfd, 160, 640),
+    Model("tf_mobilenet_v1", faces.tf_mobilenet_v1, 160, 224),
     Model("alexnet", classifiers.alexnet, 227),
     Model("densenet121", classifiers.densenet121, 128, 224),
     Model("inception_v1", classifiers.inception_v1, 224),
