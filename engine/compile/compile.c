@@ -193,6 +193,7 @@ int pk_engine_build(
 		r = tune(&build, err);
 	if (r == 0)
 		r = add_identity(&build, err);
+	pk_source_model_close(&build.model); // the gate needs the memory
 	if (r == 0)
 		r = gate(&build, err);
 	if (r == 0)

@@ -130,10 +130,11 @@ static int eval_const_node(const struct pk_node *node, void *const *outputs, str
 
 const struct pk_evaluator pk_cpu_evaluator = {.eval = eval_const_node};
 
-// Buffers of a whole graph: data of every value by id, owned ones apart.
+// Buffers of a whole graph by value id: owned ones apart, freed after their last use.
 struct values {
 	const void **data;
 	void **owned;
+	int *n_uses; // reads still to come, graph outputs included
 	int n;
 };
 
@@ -143,6 +144,20 @@ static void values_finish(struct values *v)
 		free(v->owned[i]);
 	free(v->owned);
 	free(v->data);
+	free(v->n_uses);
+}
+
+static void count_uses(struct values *v, const struct pk_graph *graph)
+{
+	const struct pk_node *node;
+	pk_graph_each_node (node, graph) {
+		for (int i = 0; i < node->n_inputs; i++) {
+			if (node->inputs[i])
+				v->n_uses[node->inputs[i]->id]++;
+		}
+	}
+	for (int i = 0; i < graph->n_outputs; i++)
+		v->n_uses[graph->outputs[i]->id]++;
 }
 
 static int values_init(struct values *v, const struct pk_graph *graph, const void *const *inputs)
@@ -150,8 +165,10 @@ static int values_init(struct values *v, const struct pk_graph *graph, const voi
 	v->n = graph->n_values;
 	v->data = calloc((size_t)v->n + 1, sizeof(*v->data));
 	v->owned = calloc((size_t)v->n + 1, sizeof(*v->owned));
-	if (!v->data || !v->owned)
+	v->n_uses = calloc((size_t)v->n + 1, sizeof(*v->n_uses));
+	if (!v->data || !v->owned || !v->n_uses)
 		return -ENOMEM;
+	count_uses(v, graph);
 	for (int i = 0; i < graph->n_values; i++)
 		v->data[i] = graph->values[i]->data;
 	for (int i = 0; i < graph->n_inputs; i++)
@@ -183,6 +200,28 @@ static int eval_node(struct values *v, const struct pk_node *node, struct pk_err
 	return r;
 }
 
+static void drop_if_dead(struct values *v, const struct pk_value *value)
+{
+	if (v->n_uses[value->id] > 0 || !v->owned[value->id])
+		return;
+	free(v->owned[value->id]);
+	v->owned[value->id] = NULL;
+	v->data[value->id] = NULL;
+}
+
+// What nobody reads after this node: a gate of a large model must not hold all of its activations.
+static void drop_dead(struct values *v, const struct pk_node *node)
+{
+	for (int i = 0; i < node->n_inputs; i++) {
+		if (!node->inputs[i])
+			continue;
+		v->n_uses[node->inputs[i]->id]--;
+		drop_if_dead(v, node->inputs[i]);
+	}
+	for (int i = 0; i < node->n_outputs; i++)
+		drop_if_dead(v, node->outputs[i]);
+}
+
 int pk_cpu_eval_graph(const struct pk_graph *graph, const void *const *inputs, void *const *outputs,
 	struct pk_err *err)
 {
@@ -192,8 +231,10 @@ int pk_cpu_eval_graph(const struct pk_graph *graph, const void *const *inputs, v
 	if (r < 0)
 		pk_fail(err, r, "out of memory");
 	pk_graph_each_node (node, graph) {
-		if (r == 0)
-			r = eval_node(&v, node, err);
+		if (r < 0)
+			break;
+		r = eval_node(&v, node, err);
+		drop_dead(&v, node);
 	}
 	for (int i = 0; r == 0 && i < graph->n_outputs; i++) {
 		const struct pk_value *value = graph->outputs[i];
