@@ -18,6 +18,13 @@
 #define PK_ENGINE_MAX_DISABLED 32
 #define PK_ENGINE_MAX_SLOTS    8
 
+// What the arithmetic of an engine is mostly done in.
+enum pk_precision {
+	PK_PRECISION_FP32 = 0,
+	PK_PRECISION_FP16,
+	PK_PRECISION_INT8,
+};
+
 struct pk_input_shape {
 	const char *name; // graph input, or a symbolic dimension (then shape is rank 1: its value)
 	struct pk_shape shape;
