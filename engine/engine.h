@@ -30,6 +30,8 @@ struct pk_input_shape {
 	struct pk_shape shape;
 };
 
+struct pk_gate_sample; // engine/gate/gate.h
+
 // Zero means default everywhere.
 struct pk_build_options {
 	const char *onnx_path;
@@ -43,9 +45,14 @@ struct pk_build_options {
 	size_t n_disabled_passes;
 	const void *card; // bytes kept in the engine; NULL: none
 	size_t card_size;
-	// The engine is compared with the reference on seeded noise before it is written: largest
-	// difference as a part of the output's range, and cosine. 0: 1e-3 and 0.999.
+	// The engine is compared with the reference before it is written (engine/gate/): largest
+	// difference as a part of the output's range, and cosine. 0: those of the precision's
+	// profile.
 	double max_rel_err, min_cosine;
+	// Pictures for the same comparison, as tensors of the only input; for large models only the
+	// first is used.
+	const struct pk_gate_sample *gate_samples;
+	size_t n_gate_samples;
 	// Called often enough for a heartbeat; phase: "import", "optimise", "tune", "gate",
 	// "write". Non-zero cancels (-ECANCELED).
 	int (*progress)(void *ctx, const char *phase, int done, int total, const char *what);
@@ -100,10 +107,15 @@ struct pk_engine_info {
 	const void *card; // bytes or NULL
 	size_t card_size;
 	const char *layers_json;               // for people
+	const char *gate_json;                 // verdict (engine/gate/verdict.h)
 	size_t weight_bytes, activation_bytes; // mapped; per slot
 	size_t lower_bound_bytes;              // of any placement of the activations
 };
 const struct pk_engine_info *pk_engine_info(const struct pk_engine *engine);
+
+struct pk_graph;
+// The graph with its kernels, for tools; owned by the engine.
+const struct pk_graph *pk_engine_graph(const struct pk_engine *engine);
 
 struct pk_context;
 // n_slots 1..8 runs may be in flight. One thread drives a context.

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "engine/compile/cost.h"
@@ -18,8 +19,8 @@
 #include "engine/passes/pass.h"
 #include "engine/runtime.h"
 
-#define MAX_KEY_BYTES          65536
-#define MAX_FLOPS_ALL_PATTERNS INT64_C(4000000000)
+#define MAX_KEY_BYTES        65536
+#define MAX_FLOPS_ALL_INPUTS INT64_C(4000000000)
 
 struct build {
 	const struct pk_build_options *options;
@@ -164,16 +165,22 @@ static struct pk_gate_profile choose_profile(const struct pk_build_options *opti
 	return profile;
 }
 
-// The reference is plain and slow: a large model is judged on noise alone while it is built. The
-// choice follows from the model only, never from how fast this machine is.
-static unsigned choose_patterns(const struct pk_graph *reference)
+// The reference is plain and slow: a large model is judged on noise and one sample while it is
+// built. The choice follows from the model only, never from how fast this machine is.
+static void choose_inputs(const struct pk_build_options *options, const struct pk_graph *reference,
+	struct pk_gate_job *job)
 {
 	struct pk_cost cost;
+	job->patterns = 1u << PK_GATE_NOISE_PATTERN;
 	if (!reference)
-		return 1u << PK_GATE_NOISE_PATTERN;
+		return;
 	pk_cost_of_graph(reference, &cost);
-	return cost.flops <= MAX_FLOPS_ALL_PATTERNS ? PK_GATE_ALL_PATTERNS
-						    : 1u << PK_GATE_NOISE_PATTERN;
+	bool is_large = cost.flops > MAX_FLOPS_ALL_INPUTS;
+	if (!is_large)
+		job->patterns = PK_GATE_ALL_PATTERNS;
+	job->samples = options->gate_samples;
+	job->n_samples =
+		is_large ? PK_MIN(options->n_gate_samples, (size_t)1) : options->n_gate_samples;
 }
 
 static int run_gate(struct build *build, const struct pk_graph *reference, struct pk_err *err)
@@ -183,10 +190,10 @@ static int run_gate(struct build *build, const struct pk_graph *reference, struc
 		.runtime = build->runtime,
 		.reference = reference,
 		.profile = &profile,
-		.patterns = choose_patterns(reference),
 		.progress = forward_gate_progress,
 		.ctx = build,
 	};
+	choose_inputs(build->options, reference, &job);
 	struct pk_loaded_info loaded = {0};
 	struct pk_gate_verdict verdict;
 	int r = pk_gate_run(&job, build->writer, &verdict, &loaded, err);

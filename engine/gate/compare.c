@@ -82,8 +82,10 @@ static double low_to_high(float *sorted, const struct sums *sums)
 {
 	double high = pk_quantile_f32(sorted, sums->n, 0.999);
 	double low = pk_quantile_f32(sorted, sums->n, 0.001);
-	// Of a tensor that is one value almost everywhere the quantiles tell nothing.
-	double range = PK_MAX(high - low, (sums->high - sums->low) / 100);
+	double full = sums->high - sums->low, range = PK_MAX(high - low, full / 10);
+	// Peaks on a floor (softmax, heat maps): the quantiles only see the floor.
+	if (high - low < full / 100)
+		range = full;
 	if (range <= 0)
 		range = fabs(sums->high);
 	return PK_MAX(range, MIN_RANGE);

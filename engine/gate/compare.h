@@ -14,7 +14,8 @@ struct pk_comparison {
 	// Over the elements that are finite on both sides.
 	double cosine;          // of the two as vectors; 1 when both are all zero
 	double cosine_centered; // the same of mean-removed copies: a constant offset does not hide
-	double range;           // p99.9 - p0.1 of the reference, at least a hundredth of max - min
+	double range;           // p99.9 - p0.1 of the reference, at least a tenth of max - min; all
+				// of max - min when it is less than a hundredth of that (peaks)
 	double max_rel_err;     // largest |a - b| over range
 	double rel_err_q99, rel_err_q999; // quantiles of the same
 	double sqnr_db;                   // 20 log10(|b| / |a - b|), at most PK_SQNR_MAX_DB

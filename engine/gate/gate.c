@@ -204,15 +204,24 @@ static int run_patterns(struct trial *trial, struct pk_err *err)
 	return r;
 }
 
+static int feed_sample(struct trial *trial, const struct pk_gate_sample *sample, struct pk_err *err)
+{
+	const struct pk_graph *graph = trial->graph;
+	if (graph->n_inputs != 1 || value_bytes(graph->inputs[0]) != sample->bytes)
+		return pk_fail(err, -EINVAL, "gate: sample `%s` does not fit the engine's input",
+			sample->name);
+	memcpy(trial->inputs[0], sample->input, sample->bytes);
+	return 0;
+}
+
 static int run_samples(struct trial *trial, struct pk_err *err)
 {
 	int r = 0;
 	for (size_t s = 0; r == 0 && s < trial->job->n_samples && !is_lost(trial->verdict); s++) {
 		const struct pk_gate_sample *sample = &trial->job->samples[s];
-		for (int i = 0; i < trial->graph->n_inputs; i++)
-			memcpy(trial->inputs[i], sample->inputs[i],
-				value_bytes(trial->graph->inputs[i]));
-		r = begin_case(trial, sample->name, err);
+		r = feed_sample(trial, sample, err);
+		if (r == 0)
+			r = begin_case(trial, sample->name, err);
 		if (r == 0)
 			r = run_case(trial, sample->name, err);
 	}

@@ -13,10 +13,11 @@
 #include "engine/ir/graph.h"
 #include "engine/runtime.h"
 
-// A picture that the artifact brings, as input tensors.
+// A picture that the artifact brings, as tensor of a model's only input.
 struct pk_gate_sample {
 	const char *name;
-	const void *const *inputs; // one dense buffer per graph input, of its type and shape
+	const void *input; // dense
+	size_t bytes;
 };
 
 struct pk_gate_job {
@@ -34,7 +35,8 @@ struct pk_gate_job {
 
 // Runs every input twice through the engine and once through the reference; stops early once a
 // check of G0 … G2 has failed. 0: judged, whatever the verdict (pk_gate_verdict_result tells);
-// negative: the engine does not load or run, no memory, canceled. Rows that only decoded detections
+// negative: the engine does not load or run, no memory, canceled,
+// or a sample that does not fit the input (-EINVAL). Rows that only decoded detections
 // can fill (G4 … G7) stay "not run".
 int pk_gate_judge(const struct pk_gate_job *job, const struct pk_plan *plan,
 	struct pk_gate_verdict *verdict, struct pk_loaded_info *loaded, struct pk_err *err)

@@ -132,8 +132,7 @@ static void test_samples_and_budget(void **state)
 	float picture[64];
 	for (int i = 0; i < 64; i++)
 		picture[i] = (float)i;
-	const void *inputs[] = {picture};
-	const struct pk_gate_sample sample = {"belt.rgb", inputs};
+	struct pk_gate_sample sample = {"belt.rgb", picture, sizeof(picture)};
 	struct pk_gate_job job = {.reference = reference};
 	assert_int_equal(judge(graph, &job).code, 0);
 	job.samples = &sample;
@@ -141,6 +140,8 @@ static void test_samples_and_budget(void **state)
 	struct outcome out = judge(graph, &job);
 	assert_int_equal(out.code, -EBADE);
 	assert_non_null(strstr(out.err.text, "belt.rgb"));
+	sample.bytes--;
+	assert_int_equal(judge(graph, &job).code, -EINVAL);
 	struct pk_gate_profile tight = *pk_gate_profile_of(PK_PRECISION_FP32);
 	tight.memory_bytes = 1;
 	job = (struct pk_gate_job){.reference = reference, .profile = &tight};
