@@ -48,7 +48,7 @@ static void find_spans(const struct pk_graph *graph, struct spans *spans)
 		step++;
 	}
 	for (int i = 0; i < graph->n_outputs; i++)
-		reach(spans, graph->outputs[i], graph->n_nodes - 1);
+		reach(spans, graph->outputs[i], PK_MAX(step - 1, 0));
 }
 
 int64_t pk_timeline_make(const struct pk_graph *graph, int64_t *live)
