@@ -24,6 +24,7 @@ enum pk_precision {
 	PK_PRECISION_FP16,
 	PK_PRECISION_INT8,
 };
+const char *pk_precision_name(enum pk_precision precision); // "fp32"
 
 struct pk_input_shape {
 	const char *name; // graph input, or a symbolic dimension (then shape is rank 1: its value)
@@ -45,6 +46,7 @@ struct pk_build_options {
 	size_t n_disabled_passes;
 	const void *card; // bytes kept in the engine; NULL: none
 	size_t card_size;
+	enum pk_precision precision; // stands in the key and chooses the gate's profile
 	// The engine is compared with the reference before it is written (engine/gate/): largest
 	// difference as a part of the output's range, and cosine. 0: those of the precision's
 	// profile.

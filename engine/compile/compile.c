@@ -157,11 +157,8 @@ static int forward_gate_progress(void *ctx, int done, int total, const char *wha
 
 static struct pk_gate_profile choose_profile(const struct pk_build_options *options)
 {
-	struct pk_gate_profile profile = *pk_gate_profile_of(PK_PRECISION_FP32);
-	if (options->max_rel_err > 0)
-		profile.max_rel_err = options->max_rel_err;
-	if (options->min_cosine > 0)
-		profile.min_cosine = options->min_cosine;
+	struct pk_gate_profile profile = *pk_gate_profile_of(options->precision);
+	pk_gate_profile_limit(&profile, options->max_rel_err, options->min_cosine);
 	return profile;
 }
 

@@ -10,19 +10,13 @@
 #include "base/json.h"
 #include "engine/compile/compile.h"
 
-static const char *const precisions[] = {
-	[PK_PRECISION_FP32] = "fp32",
-	[PK_PRECISION_FP16] = "fp16",
-	[PK_PRECISION_INT8] = "int8",
-};
-
 const struct pk_gate_profile *pk_gate_profile_of_key(const char *key_json)
 {
 	pk_auto_json key = json_loads(key_json, JSON_REJECT_DUPLICATES, NULL);
 	const json_t *options = json_object_get(key, "options");
 	const char *word = json_string_value(json_object_get(options, "precision"));
-	for (size_t i = 0; word && i < PK_ARRAY_LEN(precisions); i++) {
-		if (strcmp(word, precisions[i]) == 0)
+	for (int i = PK_PRECISION_FP32; word && i <= PK_PRECISION_INT8; i++) {
+		if (strcmp(word, pk_precision_name((enum pk_precision)i)) == 0)
 			return pk_gate_profile_of((enum pk_precision)i);
 	}
 	return NULL;
@@ -35,10 +29,7 @@ static int choose_profile(const struct pk_gate_file_options *options, const char
 	if (!profile)
 		return pk_fail(err, -EINVAL, "gate: the engine's key has no precision");
 	*out = *profile;
-	if (options->max_rel_err > 0 && out->max_rel_err > 0)
-		out->max_rel_err = options->max_rel_err;
-	if (options->min_cosine > 0)
-		out->min_cosine = options->min_cosine;
+	pk_gate_profile_limit(out, options->max_rel_err, options->min_cosine);
 	out->latency_ns = options->latency_ns;
 	out->memory_bytes = options->memory_bytes;
 	return 0;

@@ -65,6 +65,16 @@ const struct pk_gate_profile *pk_gate_profile_of(enum pk_precision precision)
 	return &profiles[precision];
 }
 
+void pk_gate_profile_limit(struct pk_gate_profile *profile, double max_rel_err, double min_cosine)
+{
+	bool is_fp32 = profile->precision == PK_PRECISION_FP32;
+	if (max_rel_err > 0 && (is_fp32 || max_rel_err > profile->max_rel_err) &&
+		profile->max_rel_err > 0)
+		profile->max_rel_err = max_rel_err;
+	if (min_cosine > 0 && (is_fp32 || min_cosine < profile->min_cosine))
+		profile->min_cosine = min_cosine;
+}
+
 bool pk_gate_next_precision(enum pk_precision refused, enum pk_precision *next)
 {
 	*next = PK_PRECISION_FP32;

@@ -15,8 +15,6 @@ static const char *const check_names[PK_N_GATE_CHECKS] = {"sanity", "cosine", "e
 
 static const char *const state_names[] = {"not run", "passed", "inconclusive", "FAILED"};
 
-static const char *const precision_names[] = {"fp32", "fp16", "int8"};
-
 void pk_gate_verdict_init(struct pk_gate_verdict *verdict, enum pk_precision precision)
 {
 	*verdict = (struct pk_gate_verdict){
@@ -118,7 +116,7 @@ json_t *pk_gate_verdict_json(const struct pk_gate_verdict *verdict)
 	for (int i = 0; i < PK_N_GATE_CHECKS; i++)
 		json_array_append_new(rows, row_json(i, &verdict->rows[i]));
 	return json_pack("{s:s, s:b, s:i, s:b, s:o, s:o, s:o, s:o}", "precision",
-		precision_names[verdict->precision], "passed",
+		pk_precision_name(verdict->precision), "passed",
 		pk_gate_verdict_reason(verdict) == PK_N_GATE_CHECKS, "inputs", verdict->n_inputs,
 		"compared", verdict->compared, "max_rel_err", number_json(verdict->max_rel_err),
 		"min_cosine", number_json(verdict->min_cosine), "min_sqnr_db",
@@ -146,6 +144,15 @@ static int word_index(const char *word, const char *const *words, size_t n)
 	return -1;
 }
 
+static int precision_index(const char *word)
+{
+	for (int i = PK_PRECISION_FP32; i <= PK_PRECISION_INT8; i++) {
+		if (strcmp(word, pk_precision_name((enum pk_precision)i)) == 0)
+			return i;
+	}
+	return -1;
+}
+
 static int read_row(const json_t *json, struct pk_gate_row *row)
 {
 	int state = word_index(text_of(json, "state"), state_names, PK_ARRAY_LEN(state_names));
@@ -165,8 +172,7 @@ static int read_row(const json_t *json, struct pk_gate_row *row)
 int pk_gate_verdict_from_json(const json_t *json, struct pk_gate_verdict *out, struct pk_err *err)
 {
 	const json_t *rows = json_object_get(json, "checks");
-	int precision = word_index(
-		text_of(json, "precision"), precision_names, PK_ARRAY_LEN(precision_names));
+	int precision = precision_index(text_of(json, "precision"));
 	int r = precision >= 0 && json_array_size(rows) == PK_N_GATE_CHECKS ? 0 : -EBADMSG;
 	if (r == 0)
 		pk_gate_verdict_init(out, (enum pk_precision)precision);
@@ -202,7 +208,7 @@ static void print_row(int check, const struct pk_gate_row *row, struct pk_buf *o
 void pk_gate_verdict_print(const struct pk_gate_verdict *verdict, struct pk_buf *out)
 {
 	bool passed = pk_gate_verdict_reason(verdict) == PK_N_GATE_CHECKS;
-	pk_buf_printf(out, "gate %s: %s, %d input%s%s\n", precision_names[verdict->precision],
+	pk_buf_printf(out, "gate %s: %s, %d input%s%s\n", pk_precision_name(verdict->precision),
 		passed ? "passed" : "REFUSED", verdict->n_inputs, verdict->n_inputs == 1 ? "" : "s",
 		verdict->compared ? "" : ", no reference");
 	for (int i = 0; i < PK_N_GATE_CHECKS; i++)

@@ -155,6 +155,16 @@ static void test_profiles(void **state)
 		assert_true(p->min_match < above->min_match);
 	}
 	enum pk_precision next;
+	struct pk_gate_profile fp32 = *pk_gate_profile_of(PK_PRECISION_FP32);
+	struct pk_gate_profile int8 = *pk_gate_profile_of(PK_PRECISION_INT8);
+	pk_gate_profile_limit(&fp32, 2e-5, 0.99999);
+	assert_true(fp32.max_rel_err == 2e-5 && fp32.min_cosine == 0.99999);
+	pk_gate_profile_limit(&fp32, 0, 0);
+	assert_true(fp32.max_rel_err == 2e-5 && fp32.min_cosine == 0.99999);
+	pk_gate_profile_limit(&int8, 2e-5, 0.99999); // a limit for fp32: would refuse every int8
+	assert_true(int8.max_rel_err == 0 && int8.min_cosine == 0.99);
+	pk_gate_profile_limit(&int8, 0.5, 0.9); // but what it forgives is forgiven
+	assert_true(int8.min_cosine == 0.9);
 	assert_true(pk_gate_next_precision(PK_PRECISION_INT8, &next));
 	assert_int_equal(next, PK_PRECISION_FP32);
 	assert_false(pk_gate_next_precision(PK_PRECISION_FP32, &next));
