@@ -18,7 +18,10 @@ static const struct {
 	{"run", pk_engine_run_verb, "feed .npy files to an engine or model, get .npy files"},
 	{"inspect", pk_engine_inspect_verb, "what is in an engine file"},
 	{"check", pk_engine_check_verb, "would this model be accepted? per refused node: why"},
-	{"bench", pk_engine_bench_verb, "latency, and the time of each layer"},
+	{"gate", pk_engine_gate_verb, "judge an engine against its model, as a table"},
+	{"diff", pk_engine_diff_verb, "what two engines differ in"},
+	{"bench", pk_engine_bench_verb, "latency over many runs"},
+	{"profile", pk_engine_profile_verb, "per layer: time, share, GFLOP/s, bytes"},
 };
 
 static void usage(FILE *out)
@@ -103,10 +106,9 @@ int pk_engine_build_verb(int argc, char **argv)
 	struct pk_err err = {0};
 	struct pk_build_report report;
 	int r = pk_engine_build(&args.build, &report, &err);
-	if (r < 0) {
-		fprintf(stderr, "picketctl: %s\n", pk_err_text(&err, r));
-		return PK_EXIT_FAIL;
-	}
+	if (r < 0)
+		return pk_engine_verb_end(&args, &err, r);
+	pk_progress_end(&args.progress);
 	print_build(&report, args.build.engine_path, args.json);
 	return PK_EXIT_OK;
 }

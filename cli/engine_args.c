@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/json.h"
 #include "cli/cmd.h"
 
 #define MAX_CARD_BYTES (1u << 20)
@@ -99,7 +100,39 @@ static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
 	{"card", required_argument, NULL, 'c'}, {"opt", required_argument, NULL, 'O'},
 	{"shape", required_argument, NULL, 's'}, {"disable-pass", required_argument, NULL, 'd'},
 	{"input", required_argument, NULL, 'i'}, {"output-dir", required_argument, NULL, 'D'},
-	{"seconds", required_argument, NULL, 'S'}, {0}};
+	{"seconds", required_argument, NULL, 'S'}, {"dot", no_argument, NULL, 'T'},
+	{"onnx", required_argument, NULL, 'x'}, {"golden", required_argument, NULL, 'g'},
+	{"budget-ms", required_argument, NULL, 'L'}, {"budget-mib", required_argument, NULL, 'M'},
+	{0}};
+
+static const char *set_budget(double *out, const char *text)
+{
+	char *end;
+	*out = strtod(text, &end);
+	bool right = end != text && *end == '\0' && *out > 0 && *out < 1e6;
+	return right ? NULL : "a budget is a number above 0";
+}
+
+static const char *take_tool_option(struct pk_engine_args *args, int c)
+{
+	switch (c) {
+	case 'T':
+		args->dot = true;
+		return NULL;
+	case 'x':
+		args->build.onnx_path = optarg;
+		return NULL;
+	case 'g':
+		args->golden_dir = optarg;
+		return NULL;
+	case 'L':
+		return set_budget(&args->budget_ms, optarg);
+	case 'M':
+		return set_budget(&args->budget_mib, optarg);
+	default:
+		return "unknown option";
+	}
+}
 
 // NULL, or what is wrong with the option.
 static const char *take_option(struct pk_engine_args *args, int c)
@@ -133,7 +166,7 @@ static const char *take_option(struct pk_engine_args *args, int c)
 	case 'S':
 		return set_seconds(args, optarg);
 	default:
-		return "unknown option";
+		return take_tool_option(args, c);
 	}
 }
 
@@ -147,12 +180,19 @@ static int complain(const char *what, void (*usage)(FILE *out))
 int pk_engine_args_parse(
 	struct pk_engine_args *args, int argc, char **argv, void (*usage)(FILE *out))
 {
+	return pk_engine_args_parse_files(args, argc, argv, 1, usage);
+}
+
+int pk_engine_args_parse_files(
+	struct pk_engine_args *args, int argc, char **argv, int n_files, void (*usage)(FILE *out))
+{
 	*args = (struct pk_engine_args){.seconds = 3};
 	pk_buf_init(&args->card_text, MAX_CARD_BYTES);
 	args->build.runtime = "cpu";
 	args->build.opt_level = 1;
 	args->build.progress = pk_engine_args_progress;
 	args->build.ctx = args;
+	pk_progress_begin(&args->progress);
 	optind = 1;
 	for (int c; (c = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
 		if (c == 'h') {
@@ -163,10 +203,13 @@ int pk_engine_args_parse(
 		if (wrong)
 			return complain(wrong, usage);
 	}
-	if (optind + 1 != argc)
-		return complain("one file is wanted", usage);
+	if (optind + n_files != argc)
+		return complain(
+			n_files == 1 ? "one file is wanted" : "two files are wanted", usage);
 	args->path = argv[optind];
-	args->build.onnx_path = args->path;
+	args->other_path = n_files > 1 ? argv[optind + 1] : NULL;
+	if (!args->build.onnx_path)
+		args->build.onnx_path = args->path;
 	return -1;
 }
 
@@ -197,6 +240,7 @@ static int build_and_open(
 	enum pk_mismatch mismatch;
 	args->build.engine_path = path;
 	int r = pk_engine_build(&args->build, &report, err);
+	pk_progress_end(&args->progress);
 	if (r == 0)
 		r = pk_engine_load(path, NULL, engine, &mismatch, err);
 	(void)unlink(path);
@@ -217,14 +261,27 @@ int pk_engine_args_open(struct pk_engine_args *args, struct pk_engine **engine, 
 int pk_engine_args_progress(void *ctx, const char *phase, int done, int total, const char *what)
 {
 	struct pk_engine_args *args = ctx;
-	if (!isatty(STDERR_FILENO))
-		return 0;
-	int permille = total > 0 ? (int)((int64_t)done * 1000 / total) : 0;
-	if (permille / 10 == args->done_permille / 10 && done > 0)
-		return 0;
-	args->done_permille = permille;
-	fprintf(stderr, "\r\033[K%-9s %3d %%  %.60s", phase, permille / 10, what);
-	if (strcmp(phase, "write") == 0)
-		fputs("\r\033[K", stderr);
+	pk_progress_tell(&args->progress, phase, done, total, what);
 	return 0;
+}
+
+json_t *pk_engine_json(const char *text)
+{
+	json_t *json = json_loads(text, 0, NULL);
+	return json ? json : json_null();
+}
+
+void pk_engine_print_json(json_t *json)
+{
+	pk_auto_json owned = json;
+	pk_auto_free char *text = owned ? json_dumps(owned, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
+	puts(text ? text : "{}");
+}
+
+int pk_engine_verb_end(struct pk_engine_args *args, const struct pk_err *err, int r)
+{
+	pk_progress_end(&args->progress);
+	if (r < 0)
+		fprintf(stderr, "picketctl: %s\n", pk_err_text(err, r));
+	return r == 0 ? PK_EXIT_OK : PK_EXIT_FAIL;
 }

@@ -18,10 +18,20 @@
 #define PK_ENGINE_MAX_DISABLED 32
 #define PK_ENGINE_MAX_SLOTS    8
 
+// What the arithmetic of an engine is mostly done in.
+enum pk_precision {
+	PK_PRECISION_FP32 = 0,
+	PK_PRECISION_FP16,
+	PK_PRECISION_INT8,
+};
+const char *pk_precision_name(enum pk_precision precision); // "fp32"
+
 struct pk_input_shape {
 	const char *name; // graph input, or a symbolic dimension (then shape is rank 1: its value)
 	struct pk_shape shape;
 };
+
+struct pk_gate_sample; // engine/gate/gate.h
 
 // Zero means default everywhere.
 struct pk_build_options {
@@ -36,9 +46,15 @@ struct pk_build_options {
 	size_t n_disabled_passes;
 	const void *card; // bytes kept in the engine; NULL: none
 	size_t card_size;
-	// The engine is compared with the reference on seeded noise before it is written: largest
-	// difference as a part of the output's range, and cosine. 0: 1e-3 and 0.999.
+	enum pk_precision precision; // stands in the key and chooses the gate's profile
+	// The engine is compared with the reference before it is written (engine/gate/): largest
+	// difference as a part of the output's range, and cosine. 0: those of the precision's
+	// profile.
 	double max_rel_err, min_cosine;
+	// Pictures for the same comparison, as tensors of the only input; for large models only the
+	// first is used.
+	const struct pk_gate_sample *gate_samples;
+	size_t n_gate_samples;
 	// Called often enough for a heartbeat; phase: "import", "optimise", "tune", "gate",
 	// "write". Non-zero cancels (-ECANCELED).
 	int (*progress)(void *ctx, const char *phase, int done, int total, const char *what);
@@ -93,10 +109,15 @@ struct pk_engine_info {
 	const void *card; // bytes or NULL
 	size_t card_size;
 	const char *layers_json;               // for people
+	const char *gate_json;                 // verdict (engine/gate/verdict.h)
 	size_t weight_bytes, activation_bytes; // mapped; per slot
 	size_t lower_bound_bytes;              // of any placement of the activations
 };
 const struct pk_engine_info *pk_engine_info(const struct pk_engine *engine);
+
+struct pk_graph;
+// The graph with its kernels, for tools; owned by the engine.
+const struct pk_graph *pk_engine_graph(const struct pk_engine *engine);
 
 struct pk_context;
 // n_slots 1..8 runs may be in flight. One thread drives a context.

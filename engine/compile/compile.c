@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "engine/compile/cost.h"
 #include "engine/compile/key.h"
 #include "engine/compile/timing_cache.h"
 #include "engine/cpu/eval.h"
@@ -17,7 +19,8 @@
 #include "engine/passes/pass.h"
 #include "engine/runtime.h"
 
-#define MAX_KEY_BYTES 65536
+#define MAX_KEY_BYTES        65536
+#define MAX_FLOPS_ALL_INPUTS INT64_C(4000000000)
 
 struct build {
 	const struct pk_build_options *options;
@@ -147,36 +150,71 @@ static int prepare(struct build *build, struct pk_err *err)
 	return pk_digest_bytes(build->key.data, build->key.len, &build->report->key);
 }
 
-// Untuned engines serve within seconds: they are only checked for finite outputs of the right
-// shape.
+static int forward_gate_progress(void *ctx, int done, int total, const char *what)
+{
+	return tell(ctx, "gate", done, total, what);
+}
+
+static struct pk_gate_profile choose_profile(const struct pk_build_options *options)
+{
+	struct pk_gate_profile profile = *pk_gate_profile_of(options->precision);
+	pk_gate_profile_limit(&profile, options->max_rel_err, options->min_cosine);
+	return profile;
+}
+
+// The reference is plain and slow: a large model is judged on noise and one sample while it is
+// built. The choice follows from the model only, never from how fast this machine is.
+static void choose_inputs(const struct pk_build_options *options, const struct pk_graph *reference,
+	struct pk_gate_job *job)
+{
+	struct pk_cost cost;
+	job->patterns = 1u << PK_GATE_NOISE_PATTERN;
+	if (!reference)
+		return;
+	pk_cost_of_graph(reference, &cost);
+	bool is_large = cost.flops > MAX_FLOPS_ALL_INPUTS;
+	if (!is_large)
+		job->patterns = PK_GATE_ALL_PATTERNS;
+	job->samples = options->gate_samples;
+	job->n_samples =
+		is_large ? PK_MIN(options->n_gate_samples, (size_t)1) : options->n_gate_samples;
+}
+
+static int run_gate(struct build *build, const struct pk_graph *reference, struct pk_err *err)
+{
+	struct pk_gate_profile profile = choose_profile(build->options);
+	struct pk_gate_job job = {
+		.runtime = build->runtime,
+		.reference = reference,
+		.profile = &profile,
+		.progress = forward_gate_progress,
+		.ctx = build,
+	};
+	choose_inputs(build->options, reference, &job);
+	struct pk_loaded_info loaded = {0};
+	struct pk_gate_verdict verdict;
+	int r = pk_gate_run(&job, build->writer, &verdict, &loaded, err);
+	build->report->max_rel_err = verdict.max_rel_err;
+	build->report->min_cosine = verdict.min_cosine;
+	build->report->weight_bytes = (int64_t)loaded.weight_bytes;
+	build->report->peak_bytes = (int64_t)loaded.activation_bytes;
+	build->report->lower_bound_bytes = (int64_t)loaded.lower_bound_bytes;
+	return r;
+}
+
+// Untuned engines serve within seconds: they are only checked for finite, repeatable outputs.
 static int gate(struct build *build, struct pk_err *err)
 {
 	const struct pk_build_options *options = build->options;
-	struct pk_gate_limits limits = {
-		.max_rel_err = options->max_rel_err > 0 ? options->max_rel_err : 1e-3,
-		.min_cosine = options->min_cosine > 0 ? options->min_cosine : 0.999,
-		.finite_only = options->opt_level == 0,
-	};
-	int r = begin_phase(build, "gate", err);
-	if (r < 0)
-		return r;
 	struct pk_source_model reference = {0};
-	if (!limits.finite_only)
+	int r = begin_phase(build, "gate", err);
+	if (r == 0 && options->opt_level > 0)
 		r = pk_source_model_open(&reference, options->onnx_path, options->shapes,
 			options->n_shapes, NULL, err);
-	struct pk_gate_verdict verdict = {0};
 	if (r == 0)
-		r = pk_gate_run(
-			build->runtime, build->writer, reference.graph, &limits, &verdict, err);
+		r = run_gate(build, reference.graph, err);
 	pk_source_model_close(&reference);
-	if (r < 0)
-		return r;
-	build->report->max_rel_err = verdict.max_rel_err;
-	build->report->min_cosine = verdict.min_cosine;
-	build->report->weight_bytes = (int64_t)verdict.loaded.weight_bytes;
-	build->report->peak_bytes = (int64_t)verdict.loaded.activation_bytes;
-	build->report->lower_bound_bytes = (int64_t)verdict.loaded.lower_bound_bytes;
-	return 0;
+	return r;
 }
 
 int pk_engine_build(

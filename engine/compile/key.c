@@ -27,6 +27,16 @@ static json_t *passes_json(const struct pk_build_options *options)
 	return names;
 }
 
+const char *pk_precision_name(enum pk_precision precision)
+{
+	static const char *const names[] = {
+		[PK_PRECISION_FP32] = "fp32",
+		[PK_PRECISION_FP16] = "fp16",
+		[PK_PRECISION_INT8] = "int8",
+	};
+	return names[precision];
+}
+
 static json_t *options_json(const struct pk_build_options *options)
 {
 	char card[PK_DIGEST_TEXT] = "";
@@ -36,8 +46,8 @@ static json_t *options_json(const struct pk_build_options *options)
 		pk_digest_format(&digest, card);
 	}
 	return json_pack("{s:s, s:o, s:i, s:s, s:o}", "card", card, "disabled_passes",
-		passes_json(options), "opt_level", options->opt_level, "precision", "fp32",
-		"shapes", shapes_json(options));
+		passes_json(options), "opt_level", options->opt_level, "precision",
+		pk_precision_name(options->precision), "shapes", shapes_json(options));
 }
 
 int pk_key_write(const struct pk_build_options *options, const struct pk_digest *model,
