@@ -134,7 +134,8 @@ int pk_infer_scatter_nd(struct pk_infer *infer)
 	struct pk_shape wanted;
 	r = pk_infer_point_shape(infer, k, &wanted);
 	if (r == 0 && !pk_shape_equal(&wanted, pk_operand_shape(infer, 2)))
-		r = pk_fail(infer->err, -EINVAL, "updates do not have the shape of what they replace");
+		r = pk_fail(
+			infer->err, -EINVAL, "updates do not have the shape of what they replace");
 	return r;
 }
 

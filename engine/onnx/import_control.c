@@ -73,8 +73,8 @@ static void set_input(struct pk_importer *im, struct pk_names *names, struct pk_
 {
 	struct pk_name *name = pk_names_find(names, text);
 	if (!name || !name->input)
-		pk_importer_fail(im, -EINVAL, "the body's input `%.*s` has no place",
-			PK_STR_ARG(text));
+		pk_importer_fail(
+			im, -EINVAL, "the body's input `%.*s` has no place", PK_STR_ARG(text));
 	else
 		name->value = value;
 }
@@ -138,8 +138,7 @@ static void unroll_once(struct pk_importer *im, struct loop *loop)
 		return;
 	}
 	int rc = pk_names_build(&names, loop->body, im->state->scratch, &why);
-	struct pk_value *iteration =
-		pk_emit_const(im, PK_TEMP, PK_I64, &scalar, &loop->n_done);
+	struct pk_value *iteration = pk_emit_const(im, PK_TEMP, PK_I64, &scalar, &loop->n_done);
 	struct pk_value *condition = pk_emit_const(im, PK_TEMP, PK_BOOL, &scalar, &yes);
 	if (rc)
 		pk_importer_fail(im, rc, "%s", why.text);
@@ -175,9 +174,10 @@ static bool read_loop(struct pk_importer *im, struct loop *loop)
 	size_t n_outputs = loop->body->n_outputs, n_state = (size_t)loop->n_state;
 	if (loop->body->n_inputs != n_state + 2 || n_outputs < n_state + 1 ||
 		n_outputs > MAX_STATE || n_outputs - 1 < (size_t)im->n_outputs) {
-		pk_importer_fail(im, -EINVAL, "the body takes %zu values and gives %zu, with %zu "
-					      "loop-carried ones", loop->body->n_inputs,
-			n_outputs, n_state);
+		pk_importer_fail(im, -EINVAL,
+			"the body takes %zu values and gives %zu, with %zu "
+			"loop-carried ones",
+			loop->body->n_inputs, n_outputs, n_state);
 		return false;
 	}
 	loop->n_scans = (int)(n_outputs - 1 - n_state);
@@ -188,8 +188,8 @@ static bool read_loop(struct pk_importer *im, struct loop *loop)
 	}
 	int64_t n = PK_MIN(PK_MAX(loop->n_trips, 1), (int64_t)MAX_ITERATIONS + 1);
 	for (int i = 0; i < loop->n_scans && !im->rc; i++) {
-		loop->scans[i] = pk_arena_array(
-			im->state->scratch, (size_t)n, sizeof(*loop->scans[i]));
+		loop->scans[i] =
+			pk_arena_array(im->state->scratch, (size_t)n, sizeof(*loop->scans[i]));
 		if (!loop->scans[i])
 			pk_importer_fail(im, -ENOMEM, "no memory");
 	}
@@ -208,8 +208,8 @@ static void bind_loop_outputs(struct pk_importer *im, const struct loop *loop)
 				"scan outputs of a loop that never runs are not supported");
 			return;
 		}
-		struct pk_node *node = pk_emit_begin(im, PK_OP_CONCAT,
-			loop->scans[i - loop->n_state], (int)loop->n_done);
+		struct pk_node *node = pk_emit_begin(
+			im, PK_OP_CONCAT, loop->scans[i - loop->n_state], (int)loop->n_done);
 		pk_emit_end(im, node, i, NULL);
 	}
 }

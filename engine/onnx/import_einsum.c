@@ -8,8 +8,9 @@
 #include "engine/onnx/emit.h"
 #include "engine/onnx/handlers.h"
 
-#define N_LETTERS    52
-#define N_LABELS     (N_LETTERS + PK_MAX_RANK) // the dims of "..." are labels too, the last one first
+#define N_LETTERS 52
+// The dims of "..." are labels too, the last one first.
+#define N_LABELS     (N_LETTERS + PK_MAX_RANK)
 #define MAX_OPERANDS 16
 
 // A tensor and what its axes are called.
@@ -49,37 +50,55 @@ static int bad(struct einsum *e, const char *what)
 	return pk_importer_fail(e->im, -EINVAL, "equation `%.*s`: %s", PK_STR_ARG(text), what);
 }
 
-// Labels of one term's text. rank -1: the output, whose "..." is as wide as the widest.
-static void parse_term(struct einsum *e, const char *text, size_t n, int rank, struct term *out)
+static void add_label(struct einsum *e, struct term *t, int label)
 {
-	int letters = 0;
+	if (t->n == PK_MAX_RANK)
+		bad(e, "it does not fit the ranks of its operands");
+	else
+		t->labels[t->n++] = label;
+}
+
+static bool is_dots(const char *text, size_t n, size_t i)
+{
+	return i + 2 < n && memcmp(text + i, "...", 3) == 0;
+}
+
+// Labels of one term's text; wide: how many dims "..." stands for. Whether that was there.
+static bool parse_labels(struct einsum *e, const char *text, size_t n, int wide, struct term *out)
+{
 	bool dots = false;
-	for (size_t i = 0; i < n; i++)
-		letters += isalpha((unsigned char)text[i]) != 0;
-	int wide = rank < 0 ? e->n_ellipsis : rank - letters;
-	out->n = 0;
 	for (size_t i = 0; i < n && !e->im->rc; i++) {
 		unsigned char c = (unsigned char)text[i];
 		if (c == ' ')
 			continue;
-		if (c == '.' && i + 2 < n && !dots && memcmp(text + i, "...", 3) == 0) {
+		if (!dots && is_dots(text, n, i)) {
 			dots = true;
 			i += 2;
-			if (wide < 0 || out->n + wide > PK_MAX_RANK)
-				bad(e, "it does not fit the ranks of its operands");
 			for (int k = 0; k < wide && !e->im->rc; k++)
-				out->labels[out->n++] = N_LETTERS + wide - 1 - k;
-		} else if (!isalpha(c)) {
-			bad(e, "only letters, `...`, `,` and one `->` may stand there");
-		} else if (out->n == PK_MAX_RANK) {
-			bad(e, "a term has too many letters");
+				add_label(e, out, N_LETTERS + wide - 1 - k);
+		} else if (isalpha(c)) {
+			add_label(e, out, islower(c) ? c - 'a' : c - 'A' + 26);
 		} else {
-			out->labels[out->n++] = islower(c) ? c - 'a' : c - 'A' + 26;
+			bad(e, "only letters, `...`, `,` and one `->` may stand there");
 		}
 	}
-	if (rank >= 0 && dots)
+	return dots;
+}
+
+// rank -1: the output, whose "..." is as wide as the widest.
+static void parse_term(struct einsum *e, const char *text, size_t n, int rank, struct term *out)
+{
+	int letters = 0;
+	for (size_t i = 0; i < n; i++)
+		letters += isalpha((unsigned char)text[i]) != 0;
+	int wide = rank < 0 ? e->n_ellipsis : rank - letters;
+	out->n = 0;
+	bool dots = parse_labels(e, text, n, wide, out);
+	if (rank < 0 || e->im->rc)
+		return;
+	if (dots)
 		e->n_ellipsis = PK_MAX(e->n_ellipsis, wide);
-	if (rank >= 0 && !e->im->rc && out->n != rank)
+	if (out->n != rank)
 		bad(e, "it does not fit the ranks of its operands");
 }
 
@@ -247,8 +266,7 @@ static void sum_out(struct einsum *e, struct term *t, label_set keep)
 			axes.v[axes.n++] = i;
 	t->n = n;
 	if (axes.n && !e->im->rc)
-		t->value = pk_emit_reduce(
-			e->im, PK_TEMP, PK_FN_REDUCE_SUM, t->value, &axes, false);
+		t->value = pk_emit_reduce(e->im, PK_TEMP, PK_FN_REDUCE_SUM, t->value, &axes, false);
 }
 
 // Orders t's axes: those of first, of second, of third; and sees each group as one axis.
@@ -336,8 +354,8 @@ int pk_import_einsum(struct pk_importer *im)
 	for (int i = 0; i < N_LABELS; i++)
 		e.dims[i] = -1;
 	if (im->n_inputs > MAX_OPERANDS)
-		return pk_importer_fail(im, -ENOTSUP,
-			"%d operands; %d are supported", im->n_inputs, MAX_OPERANDS);
+		return pk_importer_fail(
+			im, -ENOTSUP, "%d operands; %d are supported", im->n_inputs, MAX_OPERANDS);
 	parse(&e, pk_importer_attr(im, "equation")->s);
 	if (!im->rc)
 		multiply(&e);

@@ -8,8 +8,7 @@
 
 int pk_import_gather_elements(struct pk_importer *im)
 {
-	int axis = pk_importer_axis(
-		im, pk_importer_int(im, "axis", 0), im->inputs[0]->shape.rank);
+	int axis = pk_importer_axis(im, pk_importer_int(im, "axis", 0), im->inputs[0]->shape.rank);
 	struct pk_node *node = pk_emit_begin(im, PK_OP_GATHER_ELEMENTS, im->inputs, 2);
 	if (node)
 		pk_node_set_int(node, PK_ATTR_AXIS, axis);
@@ -32,8 +31,7 @@ int pk_import_gather_nd(struct pk_importer *im)
 static enum pk_fn read_reduction(struct pk_importer *im)
 {
 	static const char *const words[] = {"none", "add", "mul", "min", "max", NULL};
-	static const enum pk_fn fns[] = {
-		PK_FN_NONE, PK_FN_ADD, PK_FN_MUL, PK_FN_MIN, PK_FN_MAX};
+	static const enum pk_fn fns[] = {PK_FN_NONE, PK_FN_ADD, PK_FN_MUL, PK_FN_MIN, PK_FN_MAX};
 	int n = im->opset < 18 ? 3 : 5; // min and max came with opset 18
 	int word = pk_importer_word(im, "reduction", words, 0);
 	if (word >= n)
@@ -43,8 +41,7 @@ static enum pk_fn read_reduction(struct pk_importer *im)
 
 int pk_import_scatter_elements(struct pk_importer *im)
 {
-	int axis = pk_importer_axis(
-		im, pk_importer_int(im, "axis", 0), im->inputs[0]->shape.rank);
+	int axis = pk_importer_axis(im, pk_importer_int(im, "axis", 0), im->inputs[0]->shape.rank);
 	enum pk_fn fn = read_reduction(im);
 	struct pk_node *node = pk_emit_begin(im, PK_OP_SCATTER_ELEMENTS, im->inputs, 3);
 	if (node) {
@@ -69,16 +66,15 @@ int pk_import_cum_sum(struct pk_importer *im)
 {
 	int64_t axis;
 	if (!im->inputs[1]->data)
-		return pk_importer_fail(im, -ENOTSUP,
-			"its axis is computed at run time; it must be constant");
+		return pk_importer_fail(
+			im, -ENOTSUP, "its axis is computed at run time; it must be constant");
 	if (!pk_value_scalar_int(im->inputs[1], &axis))
 		return pk_importer_fail(im, -EINVAL, "axis must be one integer");
 	axis = pk_importer_axis(im, axis, im->inputs[0]->shape.rank);
 	struct pk_node *node = pk_emit_begin(im, PK_OP_CUM_SUM, im->inputs, 1);
 	if (node) {
 		pk_node_set_int(node, PK_ATTR_AXIS, axis);
-		pk_node_set_int(
-			node, PK_ATTR_EXCLUSIVE, pk_importer_int(im, "exclusive", 0) != 0);
+		pk_node_set_int(node, PK_ATTR_EXCLUSIVE, pk_importer_int(im, "exclusive", 0) != 0);
 		pk_node_set_int(node, PK_ATTR_REVERSE, pk_importer_int(im, "reverse", 0) != 0);
 	}
 	pk_emit_end(im, node, 0, NULL);
@@ -142,15 +138,16 @@ int pk_import_one_hot(struct pk_importer *im)
 	struct pk_value *at = im->inputs[0], *values = im->inputs[2];
 	double depth;
 	if (!im->inputs[1]->data)
-		return pk_importer_fail(im, -ENOTSUP,
-			"its depth is computed at run time; it must be constant");
+		return pk_importer_fail(
+			im, -ENOTSUP, "its depth is computed at run time; it must be constant");
 	if (!pk_value_scalar(im->inputs[1], &depth) || !(depth >= 0 && depth < 0x1p31))
 		return pk_importer_fail(im, -EINVAL, "depth must be one number, 0 or more");
 	if (at->shape.rank >= PK_MAX_RANK || values->shape.rank != 1 || values->shape.dims[0] != 2)
-		return pk_importer_fail(im, -EINVAL, "values must be two numbers, and indices of "
-						     "rank %d or less", PK_MAX_RANK - 1);
-	int axis = pk_importer_axis(
-		im, pk_importer_int(im, "axis", -1), at->shape.rank + 1);
+		return pk_importer_fail(im, -EINVAL,
+			"values must be two numbers, and indices of "
+			"rank %d or less",
+			PK_MAX_RANK - 1);
+	int axis = pk_importer_axis(im, pk_importer_int(im, "axis", -1), at->shape.rank + 1);
 	struct pk_shape wide = without_insertion(&at->shape, axis);
 	struct pk_value *ramp = emit_ramp(im, (int64_t)depth, axis, wide.rank);
 	struct pk_value *n = pk_emit_scalar(im, PK_TEMP, PK_I64, (double)(int64_t)depth);
@@ -196,8 +193,8 @@ int pk_import_hardmax(struct pk_importer *im)
 }
 
 // A bool constant of the last two dims of a shape: keep(row, column).
-static struct pk_value *emit_mask(struct pk_importer *im, const struct pk_shape *shape, bool upper,
-	int64_t k)
+static struct pk_value *emit_mask(
+	struct pk_importer *im, const struct pk_shape *shape, bool upper, int64_t k)
 {
 	struct pk_shape plane = {2, {shape->dims[shape->rank - 2], shape->dims[shape->rank - 1]}};
 	int64_t n = pk_shape_elements(&plane);
@@ -222,15 +219,14 @@ int pk_import_trilu(struct pk_importer *im)
 	struct pk_value *x = im->inputs[0], *offset = pk_importer_input(im, 1);
 	int64_t k = 0;
 	if (offset && !offset->data)
-		return pk_importer_fail(im, -ENOTSUP,
-			"k is computed at run time; it must be constant");
+		return pk_importer_fail(
+			im, -ENOTSUP, "k is computed at run time; it must be constant");
 	if (offset && !pk_value_scalar_int(offset, &k))
 		return pk_importer_fail(im, -EINVAL, "k must be one integer");
 	if (x->shape.rank < 2)
-		return pk_importer_fail(im, -EINVAL, "the input has rank %d; 2 or more is needed",
-			x->shape.rank);
-	struct pk_value *mask =
-		emit_mask(im, &x->shape, pk_importer_int(im, "upper", 1) != 0, k);
+		return pk_importer_fail(
+			im, -EINVAL, "the input has rank %d; 2 or more is needed", x->shape.rank);
+	struct pk_value *mask = emit_mask(im, &x->shape, pk_importer_int(im, "upper", 1) != 0, k);
 	emit_where(im, 0, mask, x, pk_emit_scalar(im, PK_TEMP, x->dtype, 0));
 	return im->rc;
 }

@@ -28,7 +28,8 @@ static void output_shape(const struct pk_value *x, const struct pk_window *windo
 	}
 }
 
-// Where column-major order puts what stands at a row-major place: the last axis is the slowest then.
+// Where column-major order puts what stands at a row-major place: the last axis is the slowest
+// then.
 static struct pk_value *to_column_major(
 	struct pk_importer *im, struct pk_value *at, const struct pk_shape *x)
 {
@@ -43,8 +44,8 @@ static struct pk_value *to_column_major(
 		double dim = (double)(planes ? PK_MAX_ELEMENTS : x->dims[axis]);
 		struct pk_value *v = pk_emit_binary(im, PK_TEMP, PK_FN_DIV, at,
 			pk_emit_scalar(im, PK_TEMP, PK_I64, (double)row_step));
-		v = pk_emit_binary(im, PK_TEMP, PK_FN_MOD, v,
-			pk_emit_scalar(im, PK_TEMP, PK_I64, dim));
+		v = pk_emit_binary(
+			im, PK_TEMP, PK_FN_MOD, v, pk_emit_scalar(im, PK_TEMP, PK_I64, dim));
 		v = pk_emit_binary(im, PK_TEMP, PK_FN_MUL, v,
 			pk_emit_scalar(im, PK_TEMP, PK_I64,
 				(double)(planes ? column_step : column_steps[axis])));
@@ -55,8 +56,8 @@ static struct pk_value *to_column_major(
 }
 
 // The second output of MaxPool, when somebody asked for it.
-static void emit_indices(struct pk_importer *im, struct pk_value *x,
-	const struct pk_window *window, const struct pk_shape *shape)
+static void emit_indices(struct pk_importer *im, struct pk_value *x, const struct pk_window *window,
+	const struct pk_shape *shape)
 {
 	if (im->row->arg != PK_FN_POOL_MAX || im->node->n_outputs < 2 || !im->node->outputs[1].n)
 		return;

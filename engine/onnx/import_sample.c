@@ -10,8 +10,7 @@ static enum pk_enum_word read_mode(struct pk_importer *im)
 {
 	static const char *const old[] = {"bilinear", "nearest", "bicubic", NULL};
 	static const char *const new[] = {"linear", "nearest", "cubic", NULL};
-	static const enum pk_enum_word modes[] = {
-		PK_MODE_LINEAR, PK_MODE_NEAREST, PK_MODE_CUBIC};
+	static const enum pk_enum_word modes[] = {PK_MODE_LINEAR, PK_MODE_NEAREST, PK_MODE_CUBIC};
 	return modes[pk_importer_word(im, "mode", im->opset < 20 ? old : new, 0)];
 }
 
@@ -30,8 +29,8 @@ int pk_import_grid_sample(struct pk_importer *im)
 	if (node) {
 		pk_node_set_int(node, PK_ATTR_MODE, mode);
 		pk_node_set_int(node, PK_ATTR_PADDING, paddings[padding]);
-		pk_node_set_int(node, PK_ATTR_ALIGN_CORNERS,
-			pk_importer_int(im, "align_corners", 0) != 0);
+		pk_node_set_int(
+			node, PK_ATTR_ALIGN_CORNERS, pk_importer_int(im, "align_corners", 0) != 0);
 	}
 	pk_emit_end(im, node, 0, NULL);
 	return im->rc;
@@ -47,22 +46,21 @@ int pk_import_roi_align(struct pk_importer *im)
 	int coord = pk_importer_word(
 		im, "coordinate_transformation_mode", coords, im->opset < 16 ? 1 : 0);
 	if (x->rank != 4 || rois->rank != 2)
-		return pk_importer_fail(im, -EINVAL, "the input has rank %d, rois have %d", x->rank,
-			rois->rank);
-	struct pk_shape out = {4, {rois->dims[0], x->dims[1],
-					  pk_importer_int(im, "output_height", 1),
-					  pk_importer_int(im, "output_width", 1)}};
-	struct pk_value *operands[] = {im->inputs[0], im->inputs[1],
-		pk_emit_cast(im, PK_TEMP, im->inputs[2], PK_I64)};
+		return pk_importer_fail(
+			im, -EINVAL, "the input has rank %d, rois have %d", x->rank, rois->rank);
+	struct pk_shape out = {
+		4, {rois->dims[0], x->dims[1], pk_importer_int(im, "output_height", 1),
+			   pk_importer_int(im, "output_width", 1)}};
+	struct pk_value *operands[] = {
+		im->inputs[0], im->inputs[1], pk_emit_cast(im, PK_TEMP, im->inputs[2], PK_I64)};
 	struct pk_node *node = pk_emit_begin(im, PK_OP_ROI_ALIGN, operands, 3);
 	if (node) {
 		pk_node_set_int(node, PK_ATTR_FN, mode ? PK_FN_POOL_MAX : PK_FN_POOL_AVG);
-		pk_node_set_int(node, PK_ATTR_COORD,
-			coord ? PK_COORD_ASYMMETRIC : PK_COORD_HALF_PIXEL);
 		pk_node_set_int(
-			node, PK_ATTR_SAMPLING, pk_importer_int(im, "sampling_ratio", 0));
-		pk_node_set_float(node, PK_ATTR_SPATIAL_SCALE,
-			pk_importer_float(im, "spatial_scale", 1));
+			node, PK_ATTR_COORD, coord ? PK_COORD_ASYMMETRIC : PK_COORD_HALF_PIXEL);
+		pk_node_set_int(node, PK_ATTR_SAMPLING, pk_importer_int(im, "sampling_ratio", 0));
+		pk_node_set_float(
+			node, PK_ATTR_SPATIAL_SCALE, pk_importer_float(im, "spatial_scale", 1));
 	}
 	pk_emit_end(im, node, 0, &out);
 	return im->rc;

@@ -80,8 +80,8 @@ int pk_import_compress(struct pk_importer *im)
 	bool by_axis = pk_importer_attr(im, "axis") != NULL;
 	if (!by_axis)
 		x = pk_emit_reshape(im, PK_TEMP, x, &flat);
-	int axis = by_axis ? pk_importer_axis(im, pk_importer_int(im, "axis", 0), x->shape.rank)
-			   : 0;
+	int axis =
+		by_axis ? pk_importer_axis(im, pk_importer_int(im, "axis", 0), x->shape.rank) : 0;
 	if (im->rc)
 		return im->rc;
 	int64_t n = 0, all = condition->shape.dims[0];
@@ -104,8 +104,7 @@ int pk_import_eye_like(struct pk_importer *im)
 {
 	const struct pk_value *x = im->inputs[0];
 	int64_t k = pk_importer_int(im, "k", 0), to = pk_importer_int(im, "dtype", 0);
-	enum pk_dtype dtype =
-		pk_importer_attr(im, "dtype") ? pk_tensor_data_dtype(to) : x->dtype;
+	enum pk_dtype dtype = pk_importer_attr(im, "dtype") ? pk_tensor_data_dtype(to) : x->dtype;
 	if (dtype == PK_DTYPE_NONE)
 		return pk_importer_fail(im, -ENOTSUP, "elements of type %s are not supported",
 			pk_tensor_data_type_name(to));
@@ -115,8 +114,7 @@ int pk_import_eye_like(struct pk_importer *im)
 	uint8_t *mask = scratch(im, n, 1);
 	for (int64_t i = 0; mask && i < n; i++)
 		mask[i] = i % x->shape.dims[1] - i / x->shape.dims[1] == k;
-	struct pk_value *eye =
-		mask ? pk_emit_const(im, PK_TEMP, PK_BOOL, &x->shape, mask) : NULL;
+	struct pk_value *eye = mask ? pk_emit_const(im, PK_TEMP, PK_BOOL, &x->shape, mask) : NULL;
 	if (eye)
 		pk_emit_cast(im, 0, eye, dtype);
 	return im->rc;
@@ -187,8 +185,8 @@ static void select_class(struct nms *s, int64_t batch, int64_t class)
 	for (int64_t i = 0; i < n && s->n_rows - first < s->limit; i++) {
 		bool keep = true;
 		for (int64_t k = first; keep && k < s->n_rows; k++)
-			keep = !suppresses(s, boxes + s->rows[k * 3 + 2] * 4,
-				boxes + s->order[i] * 4);
+			keep = !suppresses(
+				s, boxes + s->rows[k * 3 + 2] * 4, boxes + s->order[i] * 4);
 		if (!keep)
 			continue;
 		int64_t *row = s->rows + s->n_rows++ * 3;
@@ -226,7 +224,8 @@ int pk_import_non_max_suppression(struct pk_importer *im)
 	if (!all_constant(im))
 		return pk_importer_fail(im, -ENOTSUP,
 			"its output has as many rows as boxes are kept, and those are computed at "
-			"run time; shapes must be fixed: cut the model before it (Picket suppresses "
+			"run time; shapes must be fixed: cut the model before it (Picket "
+			"suppresses "
 			"boxes itself, by the model card)");
 	if (!nms_operands(im, &s))
 		return pk_importer_fail(im, -EINVAL,

@@ -231,7 +231,7 @@ def _generated():
 
 def cases(options):
     if not options.node_tests and not options.long:
-        yield Case("node", b"", skip="no ONNX backend tests here; scripts/setup oracle fetches them")
+        yield Case("node", b"", skip="no ONNX backend tests; scripts/setup oracle fetches them")
         return
     root = Path(options.node_tests or Path(onnx.__file__).parent / "backend/test/data")
     if not options.node_tests:

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs models through Picket's engine and ONNX Runtime and compares the outputs.
 
-Prints one line per case (`ok - name`, `ok - name: refused: why`, `not ok - name: why`, `skip - name:
-why`); exits 1 when one is not ok. --picketctl may be any program that takes the arguments of
-`picketctl engine run`. Figures go to --json and, in short, to $PICKET_FIGURES.
+Prints one line per case (`ok - name`, `ok - name: refused: why`, `not ok - name: why`,
+`skip - name: why`); exits 1 when one is not ok. --picketctl may be any program that takes the
+arguments of `picketctl engine run`. Figures go to --json and, in short, to $PICKET_FIGURES.
 """
 
 import argparse
@@ -23,6 +23,7 @@ import numpy as np
 import onnxruntime as ort
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import index_op  # noqa: E402
 import issues  # noqa: E402
 import node_tests  # noqa: E402
 import single_op  # noqa: E402
@@ -42,6 +43,7 @@ REFUSED = (
 def suites():
     table = [
         Suite("single-op", single_op.cases),
+        Suite("index-op", index_op.cases),
         Suite("issues", issues.cases),
         Suite("node-tests", node_tests.cases),
     ]

@@ -17,8 +17,8 @@ static bool is_index(const struct pk_value *value)
 // Indices are data: one that is out of range takes the nearest cell instead of foreign memory.
 static int64_t index_at(enum pk_dtype dtype, const void *indices, int64_t i, int64_t n)
 {
-	int64_t idx = dtype == PK_I32 ? ((const int32_t *)indices)[i]
-				      : ((const int64_t *)indices)[i];
+	int64_t idx =
+		dtype == PK_I32 ? ((const int32_t *)indices)[i] : ((const int64_t *)indices)[i];
 	if (idx < 0 && idx >= -n)
 		idx += n;
 	return idx < 0 ? 0 : idx >= n ? n - 1 : idx;
@@ -47,8 +47,8 @@ static bool joiner_supports(const struct pk_node *node)
 		       (joins && (pk_number_is_float(dtype) || pk_number_is_int(dtype))));
 }
 
-static void join(const struct joiner *j, void *y, int64_t to, const void *updates, int64_t from,
-	int64_t n)
+static void join(
+	const struct joiner *j, void *y, int64_t to, const void *updates, int64_t from, int64_t n)
 {
 	if (j->fn == PK_FN_NONE) {
 		memcpy((char *)y + (size_t)to * j->bytes,
@@ -209,6 +209,22 @@ static int batch_dims_of(const struct pk_node *node)
 	return batch < 0 || batch > PK_MAX_RANK ? PK_MAX_RANK : (int)batch;
 }
 
+// points: leading dims of indices, then the axes of x that coordinates leave.
+static bool point_dims_ok(const struct pk_shape *x, const struct pk_shape *at,
+	const struct pk_shape *points, int batch, int k)
+{
+	for (int i = 0; i < at->rank - 1; i++)
+		if (points->dims[i] != at->dims[i] || (i < batch && x->dims[i] != at->dims[i]))
+			return false;
+	for (int i = batch + k; i < x->rank; i++)
+		if (points->dims[at->rank - 1 + i - batch - k] != x->dims[i])
+			return false;
+	for (int i = batch; i < batch + k; i++)
+		if (!x->dims[i] && pk_shape_elements(at))
+			return false;
+	return true;
+}
+
 // points: operand or output that has one run per point.
 static bool points_fit(const struct pk_node *node, const struct pk_shape *points)
 {
@@ -218,19 +234,9 @@ static bool points_fit(const struct pk_node *node, const struct pk_shape *points
 		batch >= at->rank || batch >= x->rank)
 		return false;
 	int64_t k = at->dims[at->rank - 1];
-	if (k < 1 || k > x->rank - batch ||
-		points->rank != at->rank - 1 + x->rank - batch - (int)k)
+	if (k < 1 || k > x->rank - batch || points->rank != at->rank - 1 + x->rank - batch - (int)k)
 		return false;
-	for (int i = 0; i < at->rank - 1; i++)
-		if (points->dims[i] != at->dims[i] || (i < batch && x->dims[i] != at->dims[i]))
-			return false;
-	for (int i = batch + (int)k; i < x->rank; i++)
-		if (points->dims[at->rank - 1 + i - batch - (int)k] != x->dims[i])
-			return false;
-	for (int i = batch; i < batch + (int)k; i++)
-		if (!x->dims[i] && pk_shape_elements(at))
-			return false;
-	return true;
+	return point_dims_ok(x, at, points, batch, (int)k);
 }
 
 static struct points *new_points(const struct pk_node *node, struct pk_arena *arena)
@@ -387,8 +393,8 @@ static void cum_sum_line(const struct running *s, const void *x, void *y, int64_
 		if (is_float)
 			pk_number_set_f(s->dtype, y, at, s->exclusive ? before : sum);
 		else
-			pk_number_set_i(s->dtype, y, at,
-				(int64_t)(s->exclusive ? total_before : total));
+			pk_number_set_i(
+				s->dtype, y, at, (int64_t)(s->exclusive ? total_before : total));
 	}
 }
 

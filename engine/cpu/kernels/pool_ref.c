@@ -146,8 +146,8 @@ static int64_t window_index(
 			int64_t row = (at[0].base + kd * g->dilation[0]) * g->in[1] + at[1].base +
 				      kh * g->dilation[1];
 			for (int64_t kw = at[2].first; kw <= at[2].last; kw++) {
-				int64_t i = plane + row * g->in[2] + at[2].base +
-					    kw * g->dilation[2];
+				int64_t i =
+					plane + row * g->in[2] + at[2].base + kw * g->dilation[2];
 				double v = pk_number_f(s->dtype, x, i);
 				if (best < 0 || v > most) {
 					most = v;

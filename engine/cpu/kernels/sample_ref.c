@@ -244,7 +244,7 @@ static struct bins find_bins(const struct roi *s, double low, double high, int64
 		length = fmax(length, 1);
 	b.size = length / (double)n_bins;
 	if (!b.n)
-		b.n = (int64_t)fmin(fmax(ceil(b.size), 1), MAX_SAMPLES); // NaN: 1
+		b.n = (int64_t)fmin(fmax(ceil(b.size), 0), MAX_SAMPLES); // NaN: 0
 	return b;
 }
 
@@ -261,7 +261,8 @@ static bool around(double at, int64_t n, int64_t *low, int64_t *high, double *t)
 }
 
 // The four weighted cells around (row, column): their sum for the average, the largest for max.
-static double roi_sample(const struct roi *s, const void *x, int64_t plane, double row, double column)
+static double roi_sample(
+	const struct roi *s, const void *x, int64_t plane, double row, double column)
 {
 	int64_t top, bottom, left, right;
 	double ty, tx;
@@ -278,6 +279,8 @@ static double roi_bin(const struct roi *s, const void *x, int64_t plane, const s
 	const struct bins *columns, int64_t bin)
 {
 	double sum = 0, most = -INFINITY;
+	if (rows->n * columns->n == 0) // a region turned inside out
+		return 0;
 	double y0 = rows->start + (double)(bin / s->out_w) * rows->size;
 	double x0 = columns->start + (double)(bin % s->out_w) * columns->size;
 	for (int64_t i = 0; i < rows->n; i++) {

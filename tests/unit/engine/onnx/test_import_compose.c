@@ -62,11 +62,9 @@ static void test_hostile_einsum(void **state)
 	expect_error(einsum("ij,jk->ik", "2,3", "4,5"), -EINVAL,
 		EINSUM_ERROR("ij,jk->ik", "operands differ in the length of an axis"));
 	expect_error(einsum("i1", "2,3", NULL), -EINVAL,
-		EINSUM_ERROR("i1",
-			"only letters, `...`, `,` and one `->` may stand there"));
+		EINSUM_ERROR("i1", "only letters, `...`, `,` and one `->` may stand there"));
 	expect_error(einsum("ij->i->j", "2,3", NULL), -EINVAL,
-		EINSUM_ERROR("ij->i->j",
-			"only letters, `...`, `,` and one `->` may stand there"));
+		EINSUM_ERROR("ij->i->j", "only letters, `...`, `,` and one `->` may stand there"));
 	expect_error(einsum("", "2,3", NULL), -EINVAL,
 		EINSUM_ERROR("", "it does not fit the ranks of its operands"));
 }
@@ -155,8 +153,8 @@ static void test_folded_only(void **state)
 	expect_text(import_graph(&g, 11, NULL), "i64[2,3]"); // iou 0: boxes 1 and 2
 }
 
-static struct imported two_inputs(const char *op, int64_t opset, const char *a, int type,
-	const char *b, struct pk_buf *attrs)
+static struct imported two_inputs(
+	const char *op, int64_t opset, const char *a, int type, const char *b, struct pk_buf *attrs)
 {
 	struct pk_buf g = new_buf();
 	onnx_input(&g, "a", F32, a);
