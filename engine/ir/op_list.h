@@ -42,9 +42,9 @@
 	X(BATCH_DIMS, "batch_dims", INT) /* gather_nd: leading axes that indices share */          \
 	X(PADDING, "padding", ENUM)      /* grid_sample: what lies outside of the input */         \
 	X(ALIGN_CORNERS, "align_corners", INT)                                                     \
-	X(SAMPLING, "sampling", INT)   /* roi_align: samples per bin and axis, 0 adapts */         \
+	X(SAMPLING, "sampling", INT) /* roi_align: samples per bin and axis, 0 adapts */           \
 	X(SPATIAL_SCALE, "spatial_scale", FLOAT) /* roi_align: input cells per roi unit */         \
-	X(EXCLUSIVE, "exclusive", INT) /* cum_sum: element i leaves out itself */                  \
+	X(EXCLUSIVE, "exclusive", INT)           /* cum_sum: element i leaves out itself */        \
 	X(REVERSE, "reverse", INT)
 
 // X(id, text name, inputs min, inputs max, outputs min, outputs max, flags, attributes)
