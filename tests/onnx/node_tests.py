@@ -6,7 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx.version_converter
 from onnx import numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from case import Case
 
@@ -92,6 +94,13 @@ def _files(folder: Path, prefix: str) -> list:
     return sorted(folder.glob(f"{prefix}_*.pb"), key=lambda p: int(p.stem.rsplit("_", 1)[1]))
 
 
+def _to_be_refused(name, path) -> Case:
+    """Strings, sequences, optionals: the model is refused before any data are looked at."""
+    nothing = {"no such output": np.zeros(0)}
+    group = GROUPS[name.split("/")[0]]
+    return Case(name, str(path), expected=nothing, may_refuse=True, group=group)
+
+
 def _case(kind: str, folder: Path) -> Case:
     path = folder / "model.onnx"
     name = f"{kind}/{folder.name}"
@@ -105,10 +114,10 @@ def _case(kind: str, folder: Path) -> Case:
         outputs = dict(zip([o.name for o in graph.output], map(_load, _files(data, "output"))))
         inputs.update({i.name: _fit(inputs[i.name], i) for i in graph.input if i.name in inputs})
         outputs.update({o.name: _fit(outputs[o.name], o) for o in graph.output})
-    except Exception as e:  # noqa: BLE001: sequences, optionals, strings: not for a vision engine
-        return Case(name, b"", skip=f"its data is no tensor: {type(e).__name__}")
+    except Exception:  # noqa: BLE001: sequences, optionals: not for a vision engine
+        return _to_be_refused(name, path)
     if any(not isinstance(a, np.ndarray) or a.dtype == object for a in inputs.values()):
-        return Case(name, b"", skip="its inputs are strings")
+        return _to_be_refused(name, path)
     return _compare(name, model, inputs, outputs)
 
 
@@ -174,12 +183,16 @@ def _fits_float(arrays) -> bool:
     return True
 
 
-def _ordinary(inputs: dict) -> dict:
-    """Numbers of ordinary size in place of those that a float cannot hold."""
+def _ordinary(model, inputs: dict) -> tuple:
+    """Numbers of ordinary size in place of those that a float cannot hold, and what ONNX's own
+    evaluator makes of them (ONNX Runtime lacks doubles in old opsets)."""
     rng = np.random.default_rng(1)
-    return {
+    inputs = {
         n: rng.standard_normal(a.shape) if a.dtype == np.float64 else a for n, a in inputs.items()
     }
+    newer = onnx.version_converter.convert_version(model, 13)
+    values = ReferenceEvaluator(newer).run(None, inputs)
+    return inputs, dict(zip([o.name for o in model.graph.output], values))
 
 
 def _compare(name, model, inputs, outputs) -> Case:
@@ -187,7 +200,7 @@ def _compare(name, model, inputs, outputs) -> Case:
     if name in KNOWN:
         return Case(name, b"", skip=KNOWN[name])
     if not _fits_float([*inputs.values(), *outputs.values()]):
-        inputs, outputs = _ordinary(inputs), None  # ONNX Runtime says
+        inputs, outputs = _ordinary(model, inputs)
     must_pass, types = _must_pass(model), _types(model.graph)
     model, inputs = _freeze(model, inputs)
     shapes = {n: a.shape for n, a in inputs.items()}
