@@ -444,6 +444,31 @@ def loops():
                 refusal=r"node `again` \(Loop-13\): .*4096 iterations")  # fmt: skip
 
 
+def functions():
+    x = _noise("function", 2, 3)
+    slope = N("LeakyRelu", ["v"], ["l"])
+    slope.attribute.append(
+        onnx.AttributeProto(name="alpha", type=onnx.AttributeProto.FLOAT, ref_attr_name="slope")
+    )
+    inner = helper.make_function(
+        "own", "leak", ["v", "b"], ["w"], [slope, N("Clip", ["l", "", "b"], ["w"])],
+        [helper.make_opsetid("", 13)], ["slope"],
+    )  # fmt: skip
+    outer = helper.make_function(
+        "own", "twice", ["v", "b"], ["w"],
+        [N("leak", ["v", "b"], ["m"], domain="own", slope=0.5),
+         N("leak", ["m"], ["w"], domain="own", slope=0.25)],
+        [helper.make_opsetid("", 13), helper.make_opsetid("own", 1)],
+    )  # fmt: skip
+    call = N("twice", ["x", "high"], ["y"], domain="own")
+    model = _model([call], {"x": x}, ["y"], 13, {"high": np.float32(0.4)}, ["own"])
+    model.functions.extend([outer, inner])
+    once = np.minimum(np.where(x < 0, x * 0.5, x), 0.4)
+    want = np.where(once < 0, once * 0.25, once).astype(np.float32)
+    yield Case("functions are inlined, with attributes and inputs left out",
+               model.SerializeToString(), {"x": x}, expected={"y": want})  # fmt: skip
+
+
 def broken():
     x = _noise("broken", 2, 3)
     good = _model([N("Relu", ["x"], ["y"])], {"x": x}, ["y"], 13)
@@ -477,5 +502,5 @@ def broken():
 
 def cases(options):
     for family in (resize, softmax, pooling, transposed, fusion, constants, subgraphs, loops,
-                   broken):  # fmt: skip
+                   functions, broken):  # fmt: skip
         yield from family()

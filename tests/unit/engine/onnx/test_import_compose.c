@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <string.h>
 
 #include "tests/unit/engine/onnx/import_fixture.h"
 
@@ -190,6 +191,44 @@ static void test_words(void **state)
 		"node `n` (CumSum-11): its axis is computed at run time; it must be constant");
 }
 
+// f(v) = inner(v) twice, in the domain `own`.
+static struct imported call_function(const char *inner)
+{
+	struct pk_buf g = new_buf(), model, f = new_buf(), opset = new_buf();
+	onnx_input(&g, "x", F32, "2");
+	onnx_node_in(&g, "own", "f", "x", "y");
+	onnx_output(&g, "y");
+	onnx_model(&model, &g, 13);
+	onnx_put_str(&f, 1, "f");
+	onnx_put_str(&f, 4, "v");
+	onnx_put_str(&f, 5, "w");
+	onnx_put_str(&f, 10, "own");
+	for (int i = 0; i < 2; i++) {
+		struct pk_buf node = new_buf();
+		onnx_put_str(&node, 1, i ? "u" : "v");
+		onnx_put_str(&node, 2, i ? "w" : "u");
+		onnx_put_str(&node, 4, inner);
+		onnx_put_str(&node, 7, *inner == 'f' ? "own" : "");
+		onnx_put_sub(&f, 7, &node);
+	}
+	onnx_put_str(&opset, 1, "");
+	onnx_put_int(&opset, 2, 13);
+	onnx_put_sub(&f, 9, &opset);
+	onnx_put_sub(&model, 25, &f);
+	return import_bytes(&model, NULL);
+}
+
+static void test_functions(void **state)
+{
+	(void)state;
+	expect_text(call_function("Relu"), "%y: f32[2] = identity(%w)");
+	struct imported got = call_function("f"); // calls itself without end
+	assert_int_equal(got.rc, -ENOTSUP);
+	assert_non_null(
+		strstr(got.err.text, "node `y` (f-0, domain `own`): node `u` (f-0")); // located
+	pk_buf_finish(&got.text);
+}
+
 static void test_hostile_depth(void **state)
 {
 	static const int64_t depth = INT64_MAX, k = INT64_MIN;
@@ -220,6 +259,7 @@ int main(void)
 		cmocka_unit_test(test_loop_without_operands),
 		cmocka_unit_test(test_folded_only),
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_functions),
 		cmocka_unit_test(test_hostile_depth),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
