@@ -51,7 +51,8 @@ static void build_usage(FILE *out)
 	      "  --opt 0|1            0: no measuring; 1: measured (default)\n"
 	      "  --timing FILE        timing cache to use and extend\n"
 	      "  --card FILE          model card to keep in the engine\n"
-	      "  --shape NAME=DIMS    binds an open input (x=1x3x320x320) or dimension (N=1)\n"
+	      "  --shape NAME=DIMS    binds an open input (x=1x3x320x320) or dimension (N=1);\n"
+	      "                       x= or x=scalar: a single number\n"
 	      "  --disable-pass NAME  leaves a graph pass out\n"
 	      "  --json               the report as JSON\n",
 		out);

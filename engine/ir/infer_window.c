@@ -163,13 +163,10 @@ static int pk_infer_pool_axis(struct pk_infer *infer, int axis)
 	return 0;
 }
 
-int pk_infer_pool(struct pk_infer *infer)
+static int pk_infer_pool_windows(struct pk_infer *infer, unsigned set)
 {
-	enum pk_fn fn = pk_node_fn(infer->node, PK_ATTR_FN);
 	const struct pk_shape *x = &infer->node->inputs[0]->shape;
-	if (fn != PK_FN_POOL_MAX && fn != PK_FN_POOL_AVG)
-		return pk_fail(infer->err, -EINVAL, "fn: `%s` is no pooling", pk_fn_name(fn));
-	int r = pk_infer_dtype_in(infer, 0, fn == PK_FN_POOL_MAX ? PK_DT_NUMBER : PK_DT_FLOAT);
+	int r = pk_infer_dtype_in(infer, 0, set);
 	if (r == 0)
 		r = pk_infer_rank(infer, 3, 2 + PK_MAX_SPATIAL);
 	if (r < 0)
@@ -179,5 +176,20 @@ int pk_infer_pool(struct pk_infer *infer)
 		return pk_fail(infer->err, -EINVAL, "wanted shape changes batch or channels");
 	for (int axis = 0; axis < x->rank - 2 && r == 0; axis++)
 		r = pk_infer_pool_axis(infer, axis);
+	return r;
+}
+
+int pk_infer_pool(struct pk_infer *infer)
+{
+	enum pk_fn fn = pk_node_fn(infer->node, PK_ATTR_FN);
+	if (fn != PK_FN_POOL_MAX && fn != PK_FN_POOL_AVG)
+		return pk_fail(infer->err, -EINVAL, "fn: `%s` is no pooling", pk_fn_name(fn));
+	return pk_infer_pool_windows(infer, fn == PK_FN_POOL_MAX ? PK_DT_NUMBER : PK_DT_FLOAT);
+}
+
+int pk_infer_pool_index(struct pk_infer *infer)
+{
+	int r = pk_infer_pool_windows(infer, PK_DT_NUMBER);
+	infer->out[0].dtype = PK_I64;
 	return r;
 }

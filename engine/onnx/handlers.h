@@ -70,3 +70,31 @@ int pk_import_size(struct pk_importer *im);
 int pk_import_range(struct pk_importer *im);
 // import_control.c
 int pk_import_if(struct pk_importer *im);
+int pk_import_loop(struct pk_importer *im);
+// import_index.c
+int pk_import_gather_elements(struct pk_importer *im);
+int pk_import_gather_nd(struct pk_importer *im);
+int pk_import_scatter_elements(struct pk_importer *im);
+int pk_import_scatter_nd(struct pk_importer *im);
+int pk_import_cum_sum(struct pk_importer *im);
+int pk_import_one_hot(struct pk_importer *im);
+int pk_import_hardmax(struct pk_importer *im);
+int pk_import_trilu(struct pk_importer *im);
+// import_select.c
+int pk_import_non_zero(struct pk_importer *im);
+int pk_import_compress(struct pk_importer *im);
+int pk_import_eye_like(struct pk_importer *im);
+int pk_import_non_max_suppression(struct pk_importer *im);
+// import_sample.c
+int pk_import_grid_sample(struct pk_importer *im);
+int pk_import_roi_align(struct pk_importer *im);
+// import_einsum.c
+int pk_import_einsum(struct pk_importer *im);
+// import_compose.c
+int pk_import_is_nan(struct pk_importer *im);
+int pk_import_is_inf(struct pk_importer *im);
+int pk_import_celu(struct pk_importer *im);
+int pk_import_thresholded_relu(struct pk_importer *im);
+int pk_import_shrink(struct pk_importer *im);
+int pk_import_mean_variance_norm(struct pk_importer *im);
+int pk_import_lp_norm(struct pk_importer *im);

@@ -67,7 +67,7 @@ const struct pk_op_row pk_op_table[] = {
 	{"MaxPool", "", 1, 7, 1, 1, POOL, pk_import_pool, PK_FN_POOL_MAX, NULL},
 	{"MaxPool", "", 8, 9, 1, 1, POOL " storage_order:i", pk_import_pool, PK_FN_POOL_MAX, NULL},
 	{"MaxPool", "", 10, MAX, 1, 1, POOL " ceil_mode:i dilations:I storage_order:i",
-		pk_import_pool, PK_FN_POOL_MAX, "the output Indices is not computed"},
+		pk_import_pool, PK_FN_POOL_MAX, NULL},
 	{"AveragePool", "", 1, 6, 1, 1, POOL, pk_import_pool, PK_FN_POOL_AVG, NULL},
 	{"AveragePool", "", 7, 9, 1, 1, POOL " count_include_pad:i", pk_import_pool, PK_FN_POOL_AVG,
 		NULL},
@@ -97,8 +97,12 @@ const struct pk_op_row pk_op_table[] = {
 	{"GroupNormalization", "", 21, MAX, 3, 3, "epsilon:f num_groups:i! stash_type:i",
 		pk_import_group_norm, 0, NULL},
 	{"LayerNormalization", "", 17, MAX, 2, 3, "axis:i epsilon:f stash_type:i",
-		pk_import_layer_norm, 0, "the outputs Mean and InvStdDev are not computed"},
+		pk_import_layer_norm, 0, NULL},
 	{"LRN", "", 1, MAX, 1, 1, "alpha:f beta:f bias:f size:i!", pk_import_lrn, 0, NULL},
+
+	{"MeanVarianceNormalization", "", 9, MAX, 1, 1, "axes:I", pk_import_mean_variance_norm, 0,
+		NULL},
+	{"LpNormalization", "", 1, MAX, 1, 1, "axis:i p:i", pk_import_lp_norm, 0, NULL},
 
 	// matrices
 	{"Gemm", "", 1, 6, 3, 3, "alpha:f beta:f broadcast:i transA:i transB:i", pk_import_gemm, 0,
@@ -106,6 +110,7 @@ const struct pk_op_row pk_op_table[] = {
 	{"Gemm", "", 7, 10, 3, 3, "alpha:f beta:f transA:i transB:i", pk_import_gemm, 0, NULL},
 	{"Gemm", "", 11, MAX, 2, 3, "alpha:f beta:f transA:i transB:i", pk_import_gemm, 0, NULL},
 	{"MatMul", "", 1, MAX, 2, 2, "", pk_import_matmul, 0, NULL},
+	{"Einsum", "", 12, MAX, 1, ANY, "equation:s!", pk_import_einsum, 0, NULL},
 
 	// one operand
 	UNARY_1("Relu", PK_FN_RELU),
@@ -140,6 +145,12 @@ const struct pk_op_row pk_op_table[] = {
 		PK_FN_HARD_SIGMOID, NULL},
 	{"HardSigmoid", "", 6, MAX, 1, 1, "alpha:f beta:f", pk_import_alpha_beta,
 		PK_FN_HARD_SIGMOID, NULL},
+	{"Celu", "", 12, MAX, 1, 1, "alpha:f", pk_import_celu, 0, NULL},
+	{"ThresholdedRelu", "", 10, MAX, 1, 1, "alpha:f", pk_import_thresholded_relu, 0, NULL},
+	{"Shrink", "", 9, MAX, 1, 1, "bias:f lambd:f", pk_import_shrink, 0, "floats only"},
+	{"IsNaN", "", 9, MAX, 1, 1, "", pk_import_is_nan, 0, NULL},
+	{"IsInf", "", 10, MAX, 1, 1, "detect_negative:i detect_positive:i", pk_import_is_inf, 0,
+		NULL},
 	{"Clip", "", 1, 5, 1, 1, "max:f min:f " LEGACY, pk_import_clip, 0, NULL},
 	{"Clip", "", 6, 10, 1, 1, "max:f min:f", pk_import_clip, 0, NULL},
 	{"Clip", "", 11, MAX, 1, 3, "", pk_import_clip, 0, NULL},
@@ -176,6 +187,9 @@ const struct pk_op_row pk_op_table[] = {
 	// along axes
 	{"Softmax", "", 1, MAX, 1, 1, "axis:i", pk_import_softmax, PK_FN_SOFTMAX, NULL},
 	{"LogSoftmax", "", 1, MAX, 1, 1, "axis:i", pk_import_softmax, PK_FN_LOG_SOFTMAX, NULL},
+	{"Hardmax", "", 1, MAX, 1, 1, "axis:i", pk_import_hardmax, 0, NULL},
+	{"CumSum", "", 11, MAX, 2, 2, "exclusive:i reverse:i", pk_import_cum_sum, 0,
+		"the axis must be constant"},
 	REDUCE("ReduceSum", 13, pk_import_reduce, PK_FN_REDUCE_SUM),
 	REDUCE("ReduceMean", 18, pk_import_reduce, PK_FN_REDUCE_MEAN),
 	REDUCE("ReduceMax", 18, pk_import_reduce, PK_FN_REDUCE_MAX),
@@ -224,6 +238,24 @@ const struct pk_op_row pk_op_table[] = {
 	{"Slice", "", 1, 9, 1, 1, "axes:I ends:I! starts:I!", pk_import_slice, 0, NULL},
 	{"Slice", "", 10, MAX, 3, 5, "", pk_import_slice, 0, RUN_TIME},
 	{"Gather", "", 1, MAX, 2, 2, "axis:i", pk_import_gather, 0, NULL},
+	{"GatherElements", "", 11, MAX, 2, 2, "axis:i", pk_import_gather_elements, 0, NULL},
+	{"GatherND", "", 11, 11, 2, 2, "", pk_import_gather_nd, 0, NULL},
+	{"GatherND", "", 12, MAX, 2, 2, "batch_dims:i", pk_import_gather_nd, 0, NULL},
+	{"Scatter", "", 9, 10, 3, 3, "axis:i", pk_import_scatter_elements, 0, NULL},
+	{"ScatterElements", "", 11, 15, 3, 3, "axis:i", pk_import_scatter_elements, 0, NULL},
+	{"ScatterElements", "", 16, MAX, 3, 3, "axis:i reduction:s", pk_import_scatter_elements, 0,
+		NULL},
+	{"ScatterND", "", 11, 15, 3, 3, "", pk_import_scatter_nd, 0, NULL},
+	{"ScatterND", "", 16, MAX, 3, 3, "reduction:s", pk_import_scatter_nd, 0, NULL},
+	{"OneHot", "", 9, MAX, 3, 3, "axis:i", pk_import_one_hot, 0, "depth must be constant"},
+	{"Trilu", "", 14, MAX, 1, 2, "upper:i", pk_import_trilu, 0, "k must be constant"},
+	{"Compress", "", 9, MAX, 2, 2, "axis:i", pk_import_compress, 0,
+		"the condition must be constant"},
+	{"NonZero", "", 9, MAX, 1, 1, "", pk_import_non_zero, 0, "of constants only"},
+	{"NonMaxSuppression", "", 10, MAX, 2, 5, "center_point_box:i",
+		pk_import_non_max_suppression, 0,
+		"of constants only: models are cut before it, the card says how boxes are "
+		"suppressed"},
 	{"Pad", "", 2, 10, 1, 1, "mode:s pads:I! value:f", pk_import_pad, 0, NULL},
 	{"Pad", "", 11, 17, 2, 3, "mode:s", pk_import_pad, 0, NULL},
 	{"Pad", "", 18, MAX, 2, 4, "mode:s", pk_import_pad, 0, RUN_TIME},
@@ -236,6 +268,18 @@ const struct pk_op_row pk_op_table[] = {
 	{"Resize", "", 18, MAX, 1, 4, RESIZE " antialias:i axes:I keep_aspect_ratio_policy:s",
 		pk_import_resize, 0, RUN_TIME},
 
+	{"GridSample", "", 16, 19, 2, 2, "align_corners:i mode:s padding_mode:s",
+		pk_import_grid_sample, 0, NULL},
+	{"GridSample", "", 20, MAX, 2, 2, "align_corners:i mode:s padding_mode:s",
+		pk_import_grid_sample, 0, "rank 4 only"},
+	{"RoiAlign", "", 10, 15, 3, 3,
+		"mode:s output_height:i output_width:i sampling_ratio:i spatial_scale:f",
+		pk_import_roi_align, 0, NULL},
+	{"RoiAlign", "", 16, MAX, 3, 3,
+		"coordinate_transformation_mode:s mode:s output_height:i output_width:i "
+		"sampling_ratio:i spatial_scale:f",
+		pk_import_roi_align, 0, NULL},
+
 	// constants
 	{"Constant", "", 1, 10, 0, 0, "value:t", pk_import_constant, 0, NULL},
 	{"Constant", "", 11, 11, 0, 0, "sparse_value:x value:t", pk_import_constant, 0, NULL},
@@ -244,6 +288,7 @@ const struct pk_op_row pk_op_table[] = {
 		"value_string:x value_strings:x",
 		pk_import_constant, 0, "no strings, no sparse tensors"},
 	{"ConstantOfShape", "", 9, MAX, 1, 1, "value:t", pk_import_constant_of_shape, 0, RUN_TIME},
+	{"EyeLike", "", 9, MAX, 1, 1, "dtype:i k:i", pk_import_eye_like, 0, NULL},
 	{"Shape", "", 1, 14, 1, 1, "", pk_import_shape, 0, NULL},
 	{"Shape", "", 15, MAX, 1, 1, "end:i start:i", pk_import_shape, 0, NULL},
 	{"Size", "", 1, MAX, 1, 1, "", pk_import_size, 0, NULL},
@@ -252,6 +297,8 @@ const struct pk_op_row pk_op_table[] = {
 	// control flow
 	{"If", "", 1, MAX, 1, 1, "else_branch:g! then_branch:g!", pk_import_if, 0,
 		"the condition must be constant"},
+	{"Loop", "", 1, MAX, 0, 66, "body:g!", pk_import_loop, 0,
+		"trip count and condition must be constant; it is unrolled"},
 };
 const size_t pk_op_table_n = PK_ARRAY_LEN(pk_op_table);
 
