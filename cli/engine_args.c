@@ -99,7 +99,7 @@ static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
 	{"card", required_argument, NULL, 'c'}, {"opt", required_argument, NULL, 'O'},
 	{"shape", required_argument, NULL, 's'}, {"disable-pass", required_argument, NULL, 'd'},
 	{"input", required_argument, NULL, 'i'}, {"output-dir", required_argument, NULL, 'D'},
-	{"seconds", required_argument, NULL, 'S'}, {0}};
+	{"seconds", required_argument, NULL, 'S'}, {"poison", no_argument, NULL, 'P'}, {0}};
 
 // NULL, or what is wrong with the option.
 static const char *take_option(struct pk_engine_args *args, int c)
@@ -107,6 +107,9 @@ static const char *take_option(struct pk_engine_args *args, int c)
 	switch (c) {
 	case 'j':
 		args->json = true;
+		return NULL;
+	case 'P':
+		args->poison = true;
 		return NULL;
 	case 'r':
 		args->build.runtime = optarg;
@@ -149,6 +152,8 @@ int pk_engine_args_parse(
 {
 	*args = (struct pk_engine_args){.seconds = 3};
 	pk_buf_init(&args->card_text, MAX_CARD_BYTES);
+	const char *poison = getenv("PICKET_POISON");
+	args->poison = poison && strcmp(poison, "1") == 0;
 	args->build.runtime = "cpu";
 	args->build.opt_level = 1;
 	args->build.progress = pk_engine_args_progress;

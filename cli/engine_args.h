@@ -24,6 +24,7 @@ struct pk_engine_args {
 	char *shape_names[PK_ENGINE_MAX_BINDINGS]; // what build.shapes' names point to
 	const char *output_dir;
 	double seconds;
+	bool poison;       // --poison or PICKET_POISON=1
 	int done_permille; // progress shown so far
 };
 
