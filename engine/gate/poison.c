@@ -36,8 +36,7 @@ static void fill_noise(void *ctx, int input_idx, const struct pk_value *value, v
 static int run(const struct trial *trial, pk_gate_fill *fill, void *ctx, struct pk_err *err)
 {
 	for (int i = 0; i < trial->graph->n_inputs; i++)
-		fill(ctx, i, trial->graph->inputs[i],
-			trial->runtime->input(trial->context, 0, i));
+		fill(ctx, i, trial->graph->inputs[i], trial->runtime->input(trial->context, 0, i));
 	int r = trial->runtime->submit(trial->context, 0, err);
 	return r < 0 ? r : trial->runtime->wait(trial->context, 0, err);
 }

@@ -326,8 +326,8 @@ static struct pk_value *make_split_block(struct builder *b, struct pk_value *x)
 
 static struct pk_value *make_channel_shuffle(struct builder *b, struct pk_value *x)
 {
-	struct pk_shape back = x->shape, wide = {5,
-		{back.dims[0], 2, back.dims[1] / 2, back.dims[2], back.dims[3]}};
+	struct pk_shape back = x->shape,
+			wide = {5, {back.dims[0], 2, back.dims[1] / 2, back.dims[2], back.dims[3]}};
 	if (back.dims[1] % 2 != 0)
 		return make_act(b, x);
 	struct pk_value *y = end(b, begin(b, PK_OP_RESHAPE, &x, 1), &wide);

@@ -49,8 +49,8 @@ static struct engine engine_make(struct pk_graph *graph)
 	pk_timing_cache_close(timing);
 	if (r < 0)
 		fail_msg("%s", err.text);
-	engine.image = aligned_alloc(
-		PK_PLAN_WEIGHT_ALIGN, pk_align_up(bytes.len, PK_PLAN_WEIGHT_ALIGN));
+	engine.image =
+		aligned_alloc(PK_PLAN_WEIGHT_ALIGN, pk_align_up(bytes.len, PK_PLAN_WEIGHT_ALIGN));
 	memcpy(engine.image, bytes.data, bytes.len);
 	r = pk_plan_from_bytes(engine.image, bytes.len, &engine.plan, &mismatch, &err);
 	if (r == 0)
@@ -129,8 +129,8 @@ static void check_graph(uint64_t seed, bool optimise, double *worst) // *worst: 
 	if (pk_gate_poison(&pk_cpu_runtime, engine.loaded, fill, NULL, &err) < 0)
 		fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
 	if (info.lower_bound_bytes)
-		*worst = fmax(*worst,
-			(double)info.activation_bytes / (double)info.lower_bound_bytes);
+		*worst = fmax(
+			*worst, (double)info.activation_bytes / (double)info.lower_bound_bytes);
 	engine_finish(&engine);
 	for (int i = 0; i < n_outputs; i++)
 		free(expected[i]);
