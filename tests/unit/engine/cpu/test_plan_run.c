@@ -10,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/checked.h"
+#include "engine/compile/compile.h"
 #include "engine/compile/timing_cache.h"
 #include "engine/cpu/eval.h"
 #include "engine/cpu/exec.h"
@@ -148,6 +150,55 @@ static void test_random_graphs(void **state)
 	assert_true(worst <= 1.10);
 }
 
+struct model {
+	const char *file;
+	const char *input; // whose shape is bound, or NULL
+	struct pk_shape shape;
+};
+
+static void check_model(const struct model *model)
+{
+	char path[4096];
+	const char *top = getenv("PICKET_SOURCE_ROOT");
+	struct pk_input_shape shape = {model->input, model->shape};
+	struct pk_source_model source;
+	struct pk_pass_options options = {.evaluator = &pk_cpu_evaluator};
+	struct pk_err err = {0};
+	snprintf(path, sizeof(path), "%s/%s", top ? top : ".", model->file);
+	if (access(path, R_OK) < 0) {
+		printf("%s is not here: not tried\n", model->file);
+		return;
+	}
+	if (pk_source_model_open(&source, path, &shape, model->input ? 1 : 0, NULL, &err) < 0 ||
+		pk_passes_run(source.graph, &options, NULL, &err) < 0)
+		fail_msg("%s", err.text);
+	struct engine engine = engine_make(source.graph);
+	struct pk_loaded_info info;
+	(void)pk_cpu_describe(engine.loaded, &info);
+	printf("%s: peak %zu, lower bound %zu, weights %zu\n", model->file, info.activation_bytes,
+		info.lower_bound_bytes, info.weight_bytes);
+	assert_true((double)info.activation_bytes <= 1.10 * (double)info.lower_bound_bytes);
+	if (pk_gate_poison(&pk_cpu_runtime, engine.loaded, NULL, NULL, &err) < 0)
+		fail_msg("%s: %s", model->file, err.text);
+	engine_finish(&engine);
+	pk_source_model_close(&source);
+}
+
+static void test_real_models(void **state)
+{
+	(void)state;
+	static const struct model models[] = {
+		{"demo/parts.onnx", NULL, {0, {0}}},
+		{"build/assets/blazeface_front.onnx", NULL, {0, {0}}},
+		{"build/assets/blazeface_back.onnx", NULL, {0, {0}}},
+		{"build/assets/ppocr_det.onnx", "x", {4, {1, 3, 160, 160}}},
+		{"build/assets/ppocr_cls.onnx", "x", {4, {1, 3, 48, 192}}},
+		{"build/assets/ppocr_rec.onnx", "x", {4, {1, 3, 48, 160}}},
+	};
+	for (size_t i = 0; i < PK_ARRAY_LEN(models); i++)
+		check_model(&models[i]);
+}
+
 // The check can fail: a buffer that is said to be dead too early.
 static void test_poison_shows_early_death(void **state)
 {
@@ -184,6 +235,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_graphs),
+		cmocka_unit_test(test_real_models),
 		cmocka_unit_test(test_poison_shows_early_death),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
