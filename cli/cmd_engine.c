@@ -19,6 +19,7 @@ static const struct {
 	{"inspect", pk_engine_inspect_verb, "what is in an engine file"},
 	{"check", pk_engine_check_verb, "would this model be accepted? per refused node: why"},
 	{"bench", pk_engine_bench_verb, "latency, and the time of each layer"},
+	{"bisect", pk_engine_bisect_verb, "which pass or kernel row makes the result wrong"},
 };
 
 static void usage(FILE *out)

@@ -93,13 +93,22 @@ static const char *set_seconds(struct pk_engine_args *args, const char *text)
 	return right ? NULL : "--seconds wants a number up to 3600";
 }
 
+static const char *set_tolerance(struct pk_engine_args *args, const char *text)
+{
+	char *end;
+	args->tolerance = strtod(text, &end);
+	bool right = end != text && *end == '\0' && args->tolerance > 0 && args->tolerance < 1;
+	return right ? NULL : "--tolerance wants a number between 0 and 1";
+}
+
 static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
 	{"help", no_argument, NULL, 'h'}, {"runtime", required_argument, NULL, 'r'},
 	{"out", required_argument, NULL, 'o'}, {"timing", required_argument, NULL, 't'},
 	{"card", required_argument, NULL, 'c'}, {"opt", required_argument, NULL, 'O'},
 	{"shape", required_argument, NULL, 's'}, {"disable-pass", required_argument, NULL, 'd'},
 	{"input", required_argument, NULL, 'i'}, {"output-dir", required_argument, NULL, 'D'},
-	{"seconds", required_argument, NULL, 'S'}, {"poison", no_argument, NULL, 'P'}, {0}};
+	{"seconds", required_argument, NULL, 'S'}, {"poison", no_argument, NULL, 'P'},
+	{"tolerance", required_argument, NULL, 'T'}, {0}};
 
 // NULL, or what is wrong with the option.
 static const char *take_option(struct pk_engine_args *args, int c)
@@ -135,6 +144,8 @@ static const char *take_option(struct pk_engine_args *args, int c)
 		return add_input(args, optarg);
 	case 'S':
 		return set_seconds(args, optarg);
+	case 'T':
+		return set_tolerance(args, optarg);
 	default:
 		return "unknown option";
 	}

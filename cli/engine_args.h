@@ -24,6 +24,7 @@ struct pk_engine_args {
 	char *shape_names[PK_ENGINE_MAX_BINDINGS]; // what build.shapes' names point to
 	const char *output_dir;
 	double seconds;
+	double tolerance;  // 0: the verb's own
 	bool poison;       // --poison or PICKET_POISON=1
 	int done_permille; // progress shown so far
 };
@@ -48,3 +49,4 @@ int pk_engine_run_verb(int argc, char **argv);
 int pk_engine_inspect_verb(int argc, char **argv);
 int pk_engine_check_verb(int argc, char **argv);
 int pk_engine_bench_verb(int argc, char **argv);
+int pk_engine_bisect_verb(int argc, char **argv);
