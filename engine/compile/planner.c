@@ -200,8 +200,30 @@ static void search_by_swaps(struct search *s, int tries)
 	}
 }
 
-int pk_planner_place(struct pk_placement *items, size_t n, size_t align, size_t *peak_bytes,
-	size_t *lower_bound_bytes)
+static bool is_above_bound(const struct search *s)
+{
+	return s->peak > s->bound && s->n <= MAX_BREADTH_ITEMS;
+}
+
+static void search_all(struct search *s)
+{
+	order_by_size(s->items, s->order, s->n);
+	search_from(s, 0);
+	if (is_above_bound(s)) {
+		order_by_breadth(s->items, s->order, s->n, s->align);
+		search_from(s, MAX_TRIES);
+	}
+	if (is_above_bound(s)) {
+		order_by_size(s->items, s->order, s->n);
+		search_from(s, MAX_TRIES);
+	}
+	if (is_above_bound(s)) {
+		order_by_breadth(s->items, s->order, s->n, s->align);
+		search_by_swaps(s, MAX_SWAPS);
+	}
+}
+
+static int check_total(const struct pk_placement *items, size_t n, size_t align)
 {
 	size_t total = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -209,6 +231,15 @@ int pk_planner_place(struct pk_placement *items, size_t n, size_t align, size_t 
 		if (aligned == SIZE_MAX || pk_add_overflow(total, aligned, &total))
 			return -EOVERFLOW;
 	}
+	return 0;
+}
+
+int pk_planner_place(struct pk_placement *items, size_t n, size_t align, size_t *peak_bytes,
+	size_t *lower_bound_bytes)
+{
+	int r = check_total(items, n, align);
+	if (r < 0)
+		return r;
 	pk_cleanup(search_finish) struct search search = {
 		.items = items,
 		.order = calloc(n ? n : 1, sizeof(struct order)),
@@ -221,21 +252,7 @@ int pk_planner_place(struct pk_placement *items, size_t n, size_t align, size_t 
 	};
 	if (!search.order || !search.spans || !search.offsets)
 		return -ENOMEM;
-	bool small = n <= MAX_BREADTH_ITEMS;
-	order_by_size(items, search.order, n);
-	search_from(&search, 0);
-	if (search.peak > search.bound && small) {
-		order_by_breadth(items, search.order, n, align);
-		search_from(&search, MAX_TRIES);
-	}
-	if (search.peak > search.bound && small) {
-		order_by_size(items, search.order, n);
-		search_from(&search, MAX_TRIES);
-	}
-	if (search.peak > search.bound && small) {
-		order_by_breadth(items, search.order, n, align);
-		search_by_swaps(&search, MAX_SWAPS);
-	}
+	search_all(&search);
 	for (size_t i = 0; i < n; i++)
 		items[i].offset = search.offsets[i];
 	*peak_bytes = pk_align_up(search.peak, align);

@@ -75,7 +75,7 @@ static void test_whole_block(void **state)
 static void test_disabled(void **state)
 {
 	pk_auto(pk_graph) graph = pass_case_parse(block);
-	static const char *const disabled[] = {"fuse_act", "dce", "fold_bn"};
+	static const char *const disabled[] = {"fuse_act", "dce", "fold_bn", "lower_bn"};
 	struct pk_pass_options options = {
 		.disabled = disabled, .n_disabled = PK_ARRAY_LEN(disabled), .verify = true};
 	struct pk_pass_report report;
@@ -120,9 +120,9 @@ static void test_unknown_name(void **state)
 	struct pk_err err = {0};
 	assert_int_equal(pk_passes_run(graph, &options, NULL, &err), -EINVAL);
 	assert_string_equal(err.text,
-		"no pass `fuse_everything`; there are remove_noop, merge_move, fold_const, cse, "
-		"dce, "
-		"fuse_matmul, fold_bn, fold_scale, fold_pad, fuse_act, merge_act, fuse_epilogue, "
+		"no pass `fuse_everything`; there are remove_noop, merge_move, "
+		"sink_transpose, fold_const, cse, dce, fuse_matmul, fold_bn, fold_scale, fold_pad, "
+		"fold_focus, lower_bn, lower_pool, fuse_act, merge_act, fuse_epilogue, "
 		"fuse_residual");
 }
 

@@ -126,7 +126,8 @@ static void test_one_disabled(void **state)
 {
 	static const char *const names[] = {"remove_noop", "merge_move", "fold_const", "cse", "dce",
 		"fuse_matmul", "fold_bn", "fold_scale", "fold_pad", "fuse_act", "merge_act",
-		"fuse_epilogue", "fuse_residual"};
+		"fuse_epilogue", "fuse_residual", "sink_transpose", "fold_focus", "lower_bn",
+		"lower_pool"};
 	for (uint64_t seed = 0; seed < N_GRAPHS; seed++)
 		check_graph(seed + N_GRAPHS, names[seed % PK_ARRAY_LEN(names)]);
 }
