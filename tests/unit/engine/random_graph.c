@@ -337,13 +337,23 @@ static struct pk_value *make_channel_shuffle(struct builder *b, struct pk_value 
 	return end(b, begin(b, PK_OP_RESHAPE, &y, 1), &back);
 }
 
+static struct pk_value *plane_average(struct builder *b, struct pk_value *x)
+{
+	bool pool = pick(b, 2);
+	struct pk_node *node = begin(b, pool ? PK_OP_POOL : PK_OP_REDUCE, &x, 1);
+	pk_node_set_int(node, PK_ATTR_FN, pool ? PK_FN_POOL_AVG : PK_FN_REDUCE_MEAN);
+	if (pool) {
+		pk_node_set_ints(node, PK_ATTR_KERNEL, &x->shape.dims[2], 2);
+	} else {
+		pk_node_set_ints(node, PK_ATTR_AXES, (int64_t[]){2, 3}, 2);
+		pk_node_set_int(node, PK_ATTR_KEEPDIMS, 1);
+	}
+	return end(b, node, NULL);
+}
+
 static struct pk_value *make_gate(struct builder *b, struct pk_value *x)
 {
-	struct pk_node *node = begin(b, PK_OP_REDUCE, &x, 1);
-	pk_node_set_int(node, PK_ATTR_FN, PK_FN_REDUCE_MEAN);
-	pk_node_set_ints(node, PK_ATTR_AXES, (int64_t[]){2, 3}, 2);
-	pk_node_set_int(node, PK_ATTR_KEEPDIMS, 1);
-	struct pk_value *y = end(b, node, NULL);
+	struct pk_value *y = plane_average(b, x);
 	return binary(b, PK_FN_MUL, x, unary(b, PK_FN_SIGMOID, y, 0, 0));
 }
 
