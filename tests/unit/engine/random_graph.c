@@ -309,8 +309,9 @@ static struct pk_value *make_split_block(struct builder *b, struct pk_value *x)
 		return make_concat(b, x);
 	struct pk_value *halves[] = {channels_of(b, x, 0, half), channels_of(b, x, half, half)};
 	struct pk_value *m = halves[pick(b, 2)];
-	m = pick(b, 2) ? make_act(b, m) : make_scale(b, m);
-	if (pick(b, 2))
+	m = pick(b, 2) ? make_conv(b, m) : make_scale(b, m);
+	m = pick(b, 2) ? make_act(b, m) : m;
+	if (pick(b, 2) && pk_shape_equal(&m->shape, &halves[1]->shape))
 		m = binary(b, PK_FN_ADD, halves[1], m);
 	if (pick(b, 3) == 0)
 		halves[0] = make_act(b, halves[0]);

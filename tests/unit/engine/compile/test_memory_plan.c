@@ -116,6 +116,40 @@ static void test_damaged_sections_are_refused(void **state)
 	pk_memory_plan_finish(&plan);
 }
 
+static bool any_in_place(const struct pk_node *node)
+{
+	(void)node;
+	return true;
+}
+
+// Only buffers have a say in the section; what lies in them is found from the graph.
+static void test_offsets_inside_buffers_are_not_read(void **state)
+{
+	(void)state;
+	static const struct pk_memory_rules in_place = {.align = 64, .in_place = any_in_place};
+	pk_auto(pk_graph) graph = parse("graph {\n  input %x: f32[1,16]\n"
+					"  %a: f32[1,16] = softmax(%x) {fn=softmax}\n"
+					"  %b: f32[1,16] = softmax(%a) {fn=softmax}\n"
+					"  %c: f32[1,32] = concat(%a, %b) {axis=1}\n"
+					"  output %c\n}\n");
+	struct pk_memory_plan plan, back;
+	pk_auto_buf struct pk_buf bytes;
+	pk_buf_init(&bytes, 4096);
+	assert_int_equal(pk_memory_plan_make(graph, &in_place, &plan, NULL), 0);
+	assert_int_equal(pk_memory_plan_write(&plan, &bytes), 0);
+	uint64_t *words = (uint64_t *)(void *)bytes.data;
+	int a = pk_graph_find_value(graph, "a")->id, b = pk_graph_find_value(graph, "b")->id;
+	words[3 + a] = words[3 + b] = UINT64_MAX;
+	struct pk_section_bytes section = {bytes.data, bytes.len};
+	assert_int_equal(pk_memory_plan_read(graph, &in_place, &section, &back, NULL), 0);
+	assert_int_equal(back.offsets[a], plan.offsets[a]);
+	assert_int_equal(back.offsets[b], plan.offsets[a] + 64);
+	pk_memory_plan_finish(&back);
+	// The same section where the kernels bear nothing in place is another plan: refused.
+	assert_int_equal(pk_memory_plan_read(graph, &rules, &section, &back, NULL), -EBADMSG);
+	pk_memory_plan_finish(&plan);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +157,7 @@ int main(void)
 		cmocka_unit_test(test_output_that_is_an_input),
 		cmocka_unit_test(test_section_round_trip),
 		cmocka_unit_test(test_damaged_sections_are_refused),
+		cmocka_unit_test(test_offsets_inside_buffers_are_not_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,6 +150,53 @@ static void test_random_graphs(void **state)
 	assert_true(worst <= 1.10);
 }
 
+// Small numbers around zero.
+static void print_const(struct pk_buf *text, const char *name, int m, int c, int k)
+{
+	uint64_t seed = (uint64_t)name[0];
+	pk_buf_printf(text, "const %%%s: f32[%d,%d,%d,%d] = {", name, m, c, k, k);
+	for (int i = 0; i < m * c * k * k; i++)
+		pk_buf_printf(text, "%s%g", i ? ", " : "",
+			(double)random_graph_float(&seed, -0.3f, 0.3f));
+	pk_buf_str(text, "}\n");
+}
+
+// A conv with activation and residual whose shortcut is a slice of what becomes the buffer of a
+// later concat, into another part of which the conv writes.
+static void test_residual_in_a_later_concat(void **state)
+{
+	(void)state;
+	static const char body[] =
+		"%t: f32[1,8,4,4] = conv(%x, %w)\n"
+		"%a: f32[1,4,4,4] = slice(%t) {starts=[0,0,0,0]}\n"
+		"%b: f32[1,4,4,4] = slice(%t) {starts=[0,4,0,0]}\n"
+		"%m: f32[1,4,4,4] = conv(%b, %u) {pads=[1,1,1,1], act=silu}\n"
+		"%n: f32[1,4,4,4] = conv(%m, %v, _, %b) {pads=[1,1,1,1], act=silu, "
+		"residual=after_act}\n"
+		"%c: f32[1,12,4,4] = concat(%a, %b, %n) {axis=1}\n"
+		"%y: f32[1,8,4,4] = conv(%c, %z)\n  output %y\n  output %c\n}\n";
+	pk_auto_buf struct pk_buf text;
+	pk_auto(pk_graph) graph = NULL;
+	struct pk_err err = {0};
+	void *expected[RANDOM_GRAPH_MAX_OUTPUTS] = {NULL};
+	pk_buf_init(&text, 1 << 20);
+	pk_buf_str(&text, "graph {\n  input %x: f32[1,8,4,4]\n");
+	print_const(&text, "w", 8, 8, 1);
+	print_const(&text, "u", 4, 4, 3);
+	print_const(&text, "v", 4, 4, 3);
+	print_const(&text, "z", 8, 12, 1);
+	pk_buf_str(&text, body);
+	if (pk_text_parse(text.data, text.len, NULL, 0, &graph, &err) < 0)
+		fail_msg("%s", err.text);
+	run_reference(graph, expected);
+	struct engine engine = engine_make(graph);
+	check_results(0, &engine, expected);
+	assert_int_equal(pk_gate_poison(&pk_cpu_runtime, engine.loaded, fill, NULL, &err), 0);
+	engine_finish(&engine);
+	free(expected[0]);
+	free(expected[1]);
+}
+
 struct model {
 	const char *file;
 	const char *input; // whose shape is bound, or NULL
@@ -235,6 +282,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_graphs),
+		cmocka_unit_test(test_residual_in_a_later_concat),
 		cmocka_unit_test(test_real_models),
 		cmocka_unit_test(test_poison_shows_early_death),
 	};
