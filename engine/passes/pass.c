@@ -27,14 +27,15 @@ static const struct pk_pass pk_pass_table[] = {
 	{"fold_scale", 1, pk_pass_fold_scale, "per-channel mul/add goes into weights and bias"},
 	{"fold_pad", 1, pk_pass_fold_pad, "pad goes into the pads of conv and pool"},
 	{"fold_focus", 1, pk_pass_fold_focus, "pixel blocks in channels + conv becomes one conv"},
-	{"lower_bn", 1, pk_pass_lower_bn, "batch norm alone becomes a depthwise conv"},
-	{"lower_pool", 1, pk_pass_lower_pool, "pool of the whole plane becomes a reduction"},
-	{"fuse_act", 2, pk_pass_fuse_act, "silu, hard_swish, mish, gelu from their parts"},
-	{"merge_act", 2, pk_pass_merge_act, "joins relu and clip chains; prelu of one slope"},
-	{"fuse_epilogue", 3, pk_pass_fuse_epilogue, "activation goes into conv"},
-	{"fuse_residual", 3, pk_pass_fuse_residual, "addition of another tensor goes into conv"},
-	{"cse", 4, pk_pass_cse, "again, after the rewrites"},
-	{"dce", 4, pk_pass_dce, "again, after the rewrites"},
+	{"lower_bn", 2, pk_pass_lower_bn, "batch norm alone becomes a depthwise conv"},
+	{"lower_pool", 2, pk_pass_lower_pool, "pool of the whole plane becomes a reduction"},
+	{"fold_scale", 2, pk_pass_fold_scale, "again, behind lowered batch norms"},
+	{"fuse_act", 3, pk_pass_fuse_act, "silu, hard_swish, mish, gelu from their parts"},
+	{"merge_act", 3, pk_pass_merge_act, "joins relu and clip chains; prelu of one slope"},
+	{"fuse_epilogue", 4, pk_pass_fuse_epilogue, "activation goes into conv"},
+	{"fuse_residual", 4, pk_pass_fuse_residual, "addition of another tensor goes into conv"},
+	{"cse", 5, pk_pass_cse, "again, after the rewrites"},
+	{"dce", 5, pk_pass_dce, "again, after the rewrites"},
 };
 #define PK_N_PASSES PK_ARRAY_LEN(pk_pass_table)
 _Static_assert(PK_N_PASSES <= PK_MAX_PASSES, "the report holds every pass");
