@@ -186,6 +186,18 @@ static int try_steps(struct bisect *b, int n_steps)
 	return r;
 }
 
+// The tensor of that name; rewritten nodes often make "name.1" of what was "name".
+static const struct pk_value *find_like_named(const struct pk_graph *graph, const char *name)
+{
+	char stem[256];
+	const struct pk_value *value = pk_graph_find_value(graph, name);
+	const char *dot = strrchr(name, '.');
+	if (value || !dot || dot[1] == '\0' || dot[1 + strspn(dot + 1, "0123456789")] != '\0')
+		return value;
+	snprintf(stem, sizeof(stem), "%.*s", (int)PK_MIN(dot - name, (ptrdiff_t)255), name);
+	return pk_graph_find_value(graph, stem);
+}
+
 // The first node of `after` whose tensor has another content than the like-named one of `before`.
 static int find_spoiled(struct bisect *b, const struct state *before, const struct state *after)
 {
@@ -193,8 +205,7 @@ static int find_spoiled(struct bisect *b, const struct state *before, const stru
 	pk_graph_each_node (node, after->graph) {
 		for (int i = 0; i < node->n_outputs; i++) {
 			const struct pk_value *value = node->outputs[i];
-			const struct pk_value *old =
-				pk_graph_find_value(before->graph, value->name);
+			const struct pk_value *old = find_like_named(before->graph, value->name);
 			const void *want = old ? pk_cpu_values_get(before->values, old) : NULL;
 			double rel_err = 0;
 			if (!want || old->dtype != value->dtype ||
