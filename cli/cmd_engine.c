@@ -22,6 +22,7 @@ static const struct {
 	{"diff", pk_engine_diff_verb, "what two engines differ in"},
 	{"bench", pk_engine_bench_verb, "latency over many runs"},
 	{"profile", pk_engine_profile_verb, "per layer: time, share, GFLOP/s, bytes"},
+	{"bisect", pk_engine_bisect_verb, "which pass or kernel row makes the result wrong"},
 };
 
 static void usage(FILE *out)

@@ -96,6 +96,14 @@ static const char *set_seconds(struct pk_engine_args *args, const char *text)
 	return right ? NULL : "--seconds wants a number up to 3600";
 }
 
+static const char *set_tolerance(struct pk_engine_args *args, const char *text)
+{
+	char *end;
+	args->tolerance = strtod(text, &end);
+	bool right = end != text && *end == '\0' && args->tolerance > 0 && args->tolerance < 1;
+	return right ? NULL : "--tolerance wants a number between 0 and 1";
+}
+
 static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
 	{"help", no_argument, NULL, 'h'}, {"runtime", required_argument, NULL, 'r'},
 	{"out", required_argument, NULL, 'o'}, {"timing", required_argument, NULL, 't'},
@@ -105,7 +113,7 @@ static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
 	{"seconds", required_argument, NULL, 'S'}, {"dot", no_argument, NULL, 'T'},
 	{"onnx", required_argument, NULL, 'x'}, {"golden", required_argument, NULL, 'g'},
 	{"budget-ms", required_argument, NULL, 'L'}, {"budget-mib", required_argument, NULL, 'M'},
-	{0}};
+	{"poison", no_argument, NULL, 'P'}, {"tolerance", required_argument, NULL, 'R'}, {0}};
 
 static const char *set_budget(double *out, const char *text)
 {
@@ -143,6 +151,9 @@ static const char *take_option(struct pk_engine_args *args, int c)
 	case 'j':
 		args->json = true;
 		return NULL;
+	case 'P':
+		args->poison = true;
+		return NULL;
 	case 'r':
 		args->build.runtime = optarg;
 		return NULL;
@@ -167,6 +178,8 @@ static const char *take_option(struct pk_engine_args *args, int c)
 		return add_input(args, optarg);
 	case 'S':
 		return set_seconds(args, optarg);
+	case 'R':
+		return set_tolerance(args, optarg);
 	default:
 		return take_tool_option(args, c);
 	}
@@ -190,6 +203,8 @@ int pk_engine_args_parse_files(
 {
 	*args = (struct pk_engine_args){.seconds = 3};
 	pk_buf_init(&args->card_text, MAX_CARD_BYTES);
+	const char *poison = getenv("PICKET_POISON");
+	args->poison = poison && strcmp(poison, "1") == 0;
 	args->build.runtime = "cpu";
 	args->build.opt_level = 1;
 	args->build.progress = pk_engine_args_progress;

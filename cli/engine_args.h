@@ -31,6 +31,8 @@ struct pk_engine_args {
 	const char *golden_dir;
 	double budget_ms, budget_mib; // 0: none
 	struct pk_progress progress;
+	double tolerance;  // 0: the verb's own
+	bool poison;       // --poison or PICKET_POISON=1
 };
 
 // Parses; on a mistake prints it and `usage` and returns the exit code, else -1. argv[0] is the
@@ -66,3 +68,4 @@ int pk_engine_bench_verb(int argc, char **argv);
 int pk_engine_profile_verb(int argc, char **argv);
 int pk_engine_gate_verb(int argc, char **argv);
 int pk_engine_diff_verb(int argc, char **argv);
+int pk_engine_bisect_verb(int argc, char **argv);

@@ -207,6 +207,14 @@ int pk_context_profile(
 	return runtime->profile(context->runtime_context, slot, ns, n_layers, err);
 }
 
+int pk_context_set_poison(struct pk_context *context, bool on, struct pk_err *err)
+{
+	const struct pk_runtime_ops *runtime = context->engine->runtime;
+	if (!runtime->set_poison)
+		return pk_fail(err, -ENOTSUP, "runtime `%s` has no poison mode", runtime->name);
+	return runtime->set_poison(context->runtime_context, on, err);
+}
+
 size_t pk_engine_runtimes(struct pk_runtime_status *out, size_t max)
 {
 	size_t n = 0;

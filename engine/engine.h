@@ -138,6 +138,11 @@ const void *pk_context_output(const struct pk_context *context, int slot, size_t
 int pk_context_profile(struct pk_context *context, int slot, int64_t *ns, int n_layers,
 	struct pk_err *err) pk_must_check;
 
+// A check on memory planning: from now on everything in the slots that holds no live tensor is
+// filled with NaN before each layer. Results must stay the same to the bit; runs get slow. Inputs
+// do not survive a run. -ENOTSUP: the runtime cannot.
+int pk_context_set_poison(struct pk_context *context, bool on, struct pk_err *err) pk_must_check;
+
 // The runtimes of this build and what probe said: name, 0 or -errno, reason or identity.
 struct pk_runtime_status {
 	const char *name;

@@ -125,7 +125,7 @@ static int write_memory_plan(struct pk_plan_writer *writer, struct pk_err *err)
 	if (r < 0)
 		return r;
 	struct pk_memory_plan plan;
-	r = pk_memory_plan_make(graph, PK_CPU_ALIGN, &plan, err);
+	r = pk_memory_plan_make(graph, &pk_cpu_memory_rules, &plan, err);
 	if (r < 0)
 		return r;
 	pk_auto_buf struct pk_buf bytes;
@@ -186,6 +186,7 @@ const struct pk_runtime_ops pk_cpu_runtime = {
 	.wait = pk_cpu_wait,
 	.output = pk_cpu_output,
 	.profile = pk_cpu_profile,
+	.set_poison = pk_cpu_set_poison,
 	.context_destroy = pk_cpu_context_destroy,
 	.unload = pk_cpu_unload,
 };

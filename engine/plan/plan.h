@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "base/err.h"
 
-#define PK_PLAN_VERSION      1
+#define PK_PLAN_VERSION      2
 #define PK_PLAN_WEIGHT_ALIGN 65536 // WEIGHTS and KERNELS start at a multiple of this
 
 enum pk_section {
