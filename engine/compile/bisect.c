@@ -136,10 +136,9 @@ static int distance(struct bisect *b, const struct pk_value *value, const void *
 {
 	int64_t n = pk_shape_elements(&value->shape);
 	pk_auto_free float *x = as_floats(value, have, n), *y = as_floats(value, want, n);
-	if (!x || !y)
-		return pk_fail(b->err, -ENOMEM, "out of memory");
 	struct pk_comparison found;
-	pk_compare_f32(x, y, n, &found);
+	if (!x || !y || pk_compare_f32(x, y, n, &found) < 0)
+		return pk_fail(b->err, -ENOMEM, "out of memory");
 	*out = found.n_bad ? INFINITY : found.max_rel_err;
 	return 0;
 }

@@ -105,8 +105,9 @@ static void check_results(uint64_t seed, const struct engine *engine, void *cons
 	assert_int_equal(pk_cpu_wait(context, 0, NULL), 0);
 	for (int i = 0; i < graph->n_outputs; i++) {
 		struct pk_comparison found;
-		pk_compare_f32(pk_cpu_output(context, 0, i), expected[i],
-			pk_shape_elements(&graph->outputs[i]->shape), &found);
+		assert_int_equal(pk_compare_f32(pk_cpu_output(context, 0, i), expected[i],
+					 pk_shape_elements(&graph->outputs[i]->shape), &found),
+			0);
 		if (found.n_bad || found.max_rel_err > 1e-4)
 			fail_msg("seed %llu: output %d differs by %g", (unsigned long long)seed, i,
 				found.max_rel_err);
