@@ -96,7 +96,7 @@ static json_t *number_json(double value)
 
 static json_t *row_json(int check, const struct pk_gate_row *row)
 {
-	char id[8];
+	char id[16];
 	snprintf(id, sizeof(id), "G%d", check);
 	json_t *json = json_pack("{s:s, s:s, s:s, s:s}", "check", id, "name", check_names[check],
 		"state", row->state == PK_GATE_FAILED ? "failed" : state_names[row->state], "where",
@@ -190,7 +190,7 @@ int pk_gate_verdict_from_json(const json_t *json, struct pk_gate_verdict *out, s
 
 static void print_row(int check, const struct pk_gate_row *row, struct pk_buf *out)
 {
-	char id[8], value[24] = "", limit[32] = "";
+	char id[16], value[24] = "", limit[32] = "";
 	snprintf(id, sizeof(id), "G%d", check);
 	if (row->state == PK_GATE_PASSED || row->state == PK_GATE_FAILED) {
 		snprintf(value, sizeof(value), "%.6g", row->value);
