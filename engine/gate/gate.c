@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the engine under test and the reference on the same inputs.
 #include "engine/gate/gate.h"
+#include "engine/gate/poison.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -228,6 +229,20 @@ static int run_samples(struct trial *trial, struct pk_err *err)
 	return r;
 }
 
+// Dead memory full of NaN must change nothing; runtimes without that mode leave the row empty.
+static int judge_poison(struct trial *trial, struct pk_err *err)
+{
+	struct pk_err why = {0};
+	int r = pk_gate_poison(trial->job->runtime, trial->loaded, NULL, NULL, &why);
+	if (r == -ENOTSUP)
+		return 0;
+	if (r < 0 && r != -EBADE)
+		return pk_fail(err, r, "gate: poison run: %s", pk_err_text(&why, r));
+	struct pk_gate_figure figure = {PK_GATE_POISON, "runs that differ", r < 0 ? 1 : 0, 0, false};
+	pk_gate_verdict_take(trial->verdict, &figure, "%s", r < 0 ? why.text : "noise");
+	return 0;
+}
+
 static void judge_budget(struct trial *trial, const struct pk_loaded_info *loaded)
 {
 	const struct pk_gate_profile *profile = trial->job->profile;
@@ -284,6 +299,8 @@ int pk_gate_judge(const struct pk_gate_job *job, const struct pk_plan *plan,
 		r = run_patterns(&trial, err);
 		if (r == 0)
 			r = run_samples(&trial, err);
+		if (r == 0 && !is_lost(verdict))
+			r = judge_poison(&trial, err);
 		judge_budget(&trial, loaded);
 	}
 	explain_empty_rows(job, verdict);
