@@ -13,10 +13,12 @@
 
 #define MAX_CARD_BYTES (1u << 20)
 
-// "1x3x320x320"; a single number is a symbolic dimension's value.
+// "1x3x320x320"; a single number is a symbolic dimension's value; nothing: a scalar.
 static bool parse_dims(const char *text, struct pk_shape *shape)
 {
 	shape->rank = 0;
+	if (*text == '\0')
+		return true;
 	for (;;) {
 		char *end;
 		long long dim = strtoll(text, &end, 10);

@@ -34,7 +34,9 @@ static const struct pk_pass pk_pass_table[] = {
 	{"fuse_act", 2, pk_pass_fuse_act, "silu, hard_swish, mish, gelu from their parts"},
 	{"merge_act", 2, pk_pass_merge_act, "joins relu and clip chains; prelu of one slope"},
 	{"fuse_epilogue", 3, pk_pass_fuse_epilogue, "activation goes into conv"},
+	{"fold_qdq", 3, pk_pass_fold_qdq, "dequantize, conv or gemm, quantize become integer"},
 	{"fuse_residual", 3, pk_pass_fuse_residual, "addition of another tensor goes into conv"},
+	{"fold_const", 4, pk_pass_expand_const, "again, with quantised weights of float nodes"},
 	{"cse", 4, pk_pass_cse, "again, after the rewrites"},
 	{"dce", 4, pk_pass_dce, "again, after the rewrites"},
 };
@@ -166,7 +168,9 @@ int pk_passes_run(struct pk_graph *graph, const struct pk_pass_options *options,
 	struct pk_pass_run run = {
 		.graph = graph,
 		.options = options,
-		.ctx = {options->evaluator, options->max_folded_bytes, err},
+		.ctx = {.evaluator = options->evaluator,
+			.folded_bytes_left = options->max_folded_bytes,
+			.err = err},
 	};
 	if (run.ctx.folded_bytes_left == 0)
 		run.ctx.folded_bytes_left = PK_DEFAULT_FOLDED_BYTES;
