@@ -11,7 +11,8 @@
 #include "base/fs.h"
 #include "cli/cmd.h"
 
-#define MAX_CARD_BYTES (1u << 20)
+#define MAX_CARD_BYTES        (1u << 20)
+#define MAX_CALIBRATION_BYTES (16u << 20)
 
 // "1x3x320x320"; a single number is a symbolic dimension's value; nothing: a scalar.
 static bool parse_dims(const char *text, struct pk_shape *shape)
@@ -95,32 +96,94 @@ static const char *set_seconds(struct pk_engine_args *args, const char *text)
 	return right ? NULL : "--seconds wants a number up to 3600";
 }
 
+static const char *set_precision(struct pk_engine_args *args, const char *text)
+{
+	for (int i = PK_PRECISION_FP32; i <= PK_PRECISION_INT8; i++) {
+		if (strcmp(text, pk_precision_name((enum pk_precision)i)) != 0)
+			continue;
+		args->build.precision = (enum pk_precision)i;
+		return NULL;
+	}
+	return "--precision wants fp32 or int8";
+}
+
+static const char *read_calibration(struct pk_engine_args *args, const char *path)
+{
+	static struct pk_err err;
+	pk_buf_clear(&args->calibration_text);
+	if (pk_fs_read(path, MAX_CALIBRATION_BYTES, &args->calibration_text, &err) < 0)
+		return err.text;
+	args->build.calibration = args->calibration_text.data;
+	args->build.calibration_size = args->calibration_text.len;
+	return NULL;
+}
+
+static const char *set_number(double *out, double low, double high)
+{
+	char *end;
+	*out = strtod(optarg, &end);
+	bool right = end != optarg && *end == '\0' && *out >= low && *out <= high;
+	return right ? NULL : "a number is out of its range";
+}
+
+// Options of one kind each, that only keep a text.
+static const char **text_option(struct pk_engine_args *args, int c)
+{
+	switch (c) {
+	case 'm':
+		return &args->method;
+	case 'P':
+		return &args->samples_dir;
+	case 'T':
+		return &args->state_path;
+	case 'r':
+		return &args->build.runtime;
+	case 'o':
+		return &args->build.engine_path;
+	case 't':
+		return &args->build.timing_path;
+	case 'D':
+		return &args->output_dir;
+	default:
+		return NULL;
+	}
+}
+
 static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
 	{"help", no_argument, NULL, 'h'}, {"runtime", required_argument, NULL, 'r'},
 	{"out", required_argument, NULL, 'o'}, {"timing", required_argument, NULL, 't'},
 	{"card", required_argument, NULL, 'c'}, {"opt", required_argument, NULL, 'O'},
 	{"shape", required_argument, NULL, 's'}, {"disable-pass", required_argument, NULL, 'd'},
 	{"input", required_argument, NULL, 'i'}, {"output-dir", required_argument, NULL, 'D'},
-	{"seconds", required_argument, NULL, 'S'}, {0}};
+	{"seconds", required_argument, NULL, 'S'}, {"precision", required_argument, NULL, 'p'},
+	{"calibration", required_argument, NULL, 'C'}, {"samples", required_argument, NULL, 'P'},
+	{"method", required_argument, NULL, 'm'}, {"state", required_argument, NULL, 'T'},
+	{"percentile", required_argument, NULL, 'e'}, {"keep-first", no_argument, NULL, 'k'},
+	{"float-share", required_argument, NULL, 'f'}, {0}};
 
 // NULL, or what is wrong with the option.
 static const char *take_option(struct pk_engine_args *args, int c)
 {
+	const char **text = text_option(args, c);
+	if (text) {
+		*text = optarg;
+		return NULL;
+	}
 	switch (c) {
+	case 'p':
+		return set_precision(args, optarg);
+	case 'C':
+		return read_calibration(args, optarg);
+	case 'e':
+		return set_number(&args->percentile, 50, 100);
+	case 'f':
+		args->float_share = strtod(optarg, NULL) > 0 ? 0 : -1;
+		return args->float_share < 0 ? NULL : set_number(&args->float_share, 0, 1);
+	case 'k':
+		args->keep_first = true;
+		return NULL;
 	case 'j':
 		args->json = true;
-		return NULL;
-	case 'r':
-		args->build.runtime = optarg;
-		return NULL;
-	case 'o':
-		args->build.engine_path = optarg;
-		return NULL;
-	case 't':
-		args->build.timing_path = optarg;
-		return NULL;
-	case 'D':
-		args->output_dir = optarg;
 		return NULL;
 	case 'c':
 		return read_card(args, optarg);
@@ -151,6 +214,7 @@ int pk_engine_args_parse(
 {
 	*args = (struct pk_engine_args){.seconds = 3};
 	pk_buf_init(&args->card_text, MAX_CARD_BYTES);
+	pk_buf_init(&args->calibration_text, MAX_CALIBRATION_BYTES);
 	args->build.runtime = "cpu";
 	args->build.opt_level = 1;
 	args->build.progress = pk_engine_args_progress;
@@ -179,6 +243,7 @@ void pk_engine_args_finish(struct pk_engine_args *args)
 	for (size_t i = 0; i < args->build.n_shapes; i++)
 		free(args->shape_names[i]);
 	pk_buf_finish(&args->card_text);
+	pk_buf_finish(&args->calibration_text);
 }
 
 bool pk_engine_args_is_onnx(const struct pk_engine_args *args)

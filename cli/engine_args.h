@@ -24,6 +24,10 @@ struct pk_engine_args {
 	char *shape_names[PK_ENGINE_MAX_BINDINGS]; // what build.shapes' names point to
 	const char *output_dir;
 	double seconds;
+	struct pk_buf calibration_text;
+	const char *samples_dir, *method, *state_path; // of calibrate
+	double percentile, float_share;
+	bool keep_first;
 	int done_permille; // progress shown so far
 };
 
@@ -43,6 +47,7 @@ int pk_engine_args_progress(void *ctx, const char *phase, int done, int total, c
 
 // The verbs.
 int pk_engine_build_verb(int argc, char **argv);
+int pk_engine_calibrate_verb(int argc, char **argv);
 int pk_engine_run_verb(int argc, char **argv);
 int pk_engine_inspect_verb(int argc, char **argv);
 int pk_engine_check_verb(int argc, char **argv);

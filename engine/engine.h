@@ -23,6 +23,12 @@ struct pk_input_shape {
 	struct pk_shape shape;
 };
 
+enum pk_precision {
+	PK_PRECISION_FP32,
+	PK_PRECISION_INT8, // integer products by a calibration record; the rest in fp32
+};
+const char *pk_precision_name(enum pk_precision precision);
+
 // Zero means default everywhere.
 struct pk_build_options {
 	const char *onnx_path;
@@ -36,8 +42,12 @@ struct pk_build_options {
 	size_t n_disabled_passes;
 	const void *card; // bytes kept in the engine; NULL: none
 	size_t card_size;
+	enum pk_precision precision;
+	const void *calibration; // what pk_engine_calibrate wrote; needed for int8, for it alone
+	size_t calibration_size;
 	// The engine is compared with the reference on seeded noise before it is written: largest
-	// difference as a part of the output's range, and cosine. 0: 1e-3 and 0.999.
+	// difference as a part of the output's range, and cosine. 0: 1e-3 and 0.999;
+	// int8: 5e-2 and 0.99.
 	double max_rel_err, min_cosine;
 	// Called often enough for a heartbeat; phase: "import", "optimise", "tune", "gate",
 	// "write". Non-zero cancels (-ECANCELED).
@@ -57,6 +67,37 @@ struct pk_build_report {
 // runtime here; -EBADE: the gate refused the result; -ECANCELED; -ENOMEM; errno of files.
 int pk_engine_build(const struct pk_build_options *options, struct pk_build_report *report,
 	struct pk_err *err) pk_must_check;
+
+struct pk_calibrate_options {
+	const char *onnx_path;
+	struct pk_input_shape shapes[PK_ENGINE_MAX_BINDINGS];
+	size_t n_shapes;
+	const char *disabled_passes[PK_ENGINE_MAX_DISABLED]; // as the build will have them
+	size_t n_disabled_passes;
+	const char *method; // "minmax", "percentile", "entropy"
+	double percentile;  // 0: 99.99
+	bool keep_first;    // the first layer stays in float
+	// While the outputs of the integer form are worse than these, the worst layers are taken
+	// back to float, up to max_float_share of them. 0: 20 dB, 0.99, 0.2; negative share: none.
+	double min_sqnr_db, min_cosine, max_float_share;
+	const char *state_path; // kept up while it runs, so that it can go on; NULL: none
+	// Sample i as the dense f32 bytes of the model's only input.
+	int (*sample)(void *ctx, size_t idx, void *data, const struct pk_shape *shape,
+		struct pk_err *err);
+	size_t n_samples; // above 0; the last few also judge the outputs
+	int (*progress)(void *ctx, const char *phase, int done, int total, const char *what);
+	void *ctx;
+};
+
+struct pk_calibrate_report {
+	int n_resumed, n_ranges, n_layers, n_float;
+	double first_sqnr_db, sqnr_db, cosine; // all layers integer; as recorded
+};
+
+// Runs the samples through the float graph and appends the calibration record to out. -ENOTSUP:
+// more than one input; -ECANCELED; -EINVAL; -ENOMEM; what sample gives; errno of files.
+int pk_engine_calibrate(const struct pk_calibrate_options *options, struct pk_buf *out,
+	struct pk_calibrate_report *report, struct pk_err *err) pk_must_check;
 
 // The key an engine built with these options on this machine has, without building: canonical JSON
 // in text (nullable) and its digest. Reads and hashes the ONNX file.

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "engine/calibrate/insert.h"
 #include "engine/compile/key.h"
 #include "engine/compile/timing_cache.h"
 #include "engine/cpu/eval.h"
@@ -60,6 +61,29 @@ static int find_runtime(const char *name, const struct pk_runtime_ops **ops,
 	return (*ops)->probe(target, err);
 }
 
+// The float graph as it was calibrated, with quantised pairs in it.
+static int quantize(struct build *build, struct pk_err *err)
+{
+	const struct pk_build_options *options = build->options;
+	struct pk_calibration calibration;
+	int r = pk_calibration_parse(
+		options->calibration, options->calibration_size, &calibration, err);
+	if (r < 0)
+		return r;
+	int n = 0;
+	if (!pk_digest_equal(&calibration.model, &build->model.digest))
+		r = pk_fail(err, -EINVAL, "the calibration is of another model");
+	if (r == 0)
+		r = pk_float_form(build->model.graph, options->disabled_passes,
+			options->n_disabled_passes, err);
+	if (r == 0)
+		r = pk_calibration_insert(build->model.graph, &calibration, &n, err);
+	if (r == 0 && n == 0)
+		r = pk_fail(err, -EINVAL, "the calibration's ranges fit no layer");
+	pk_calibration_finish(&calibration);
+	return r;
+}
+
 static int optimise(struct build *build, struct pk_err *err)
 {
 	struct pk_pass_options passes = {
@@ -68,6 +92,8 @@ static int optimise(struct build *build, struct pk_err *err)
 		.evaluator = &pk_cpu_evaluator,
 	};
 	int r = begin_phase(build, "optimise", err);
+	if (r == 0 && build->options->precision == PK_PRECISION_INT8)
+		r = quantize(build, err);
 	return r < 0 ? r : pk_passes_run(build->model.graph, &passes, NULL, err);
 }
 
@@ -130,6 +156,8 @@ static int add_identity(struct build *build, struct pk_err *err)
 static int prepare(struct build *build, struct pk_err *err)
 {
 	const struct pk_build_options *options = build->options;
+	if ((options->precision == PK_PRECISION_INT8) != (options->calibration != NULL))
+		return pk_fail(err, -EINVAL, "int8 and a calibration go together");
 	int r = find_runtime(options->runtime, &build->runtime, &build->target, err);
 	if (r == 0)
 		r = begin_phase(build, "import", err);
@@ -152,10 +180,15 @@ static int prepare(struct build *build, struct pk_err *err)
 static int gate(struct build *build, struct pk_err *err)
 {
 	const struct pk_build_options *options = build->options;
+	bool int8 = options->precision == PK_PRECISION_INT8;
 	struct pk_gate_limits limits = {
-		.max_rel_err = options->max_rel_err > 0 ? options->max_rel_err : 1e-3,
-		.min_cosine = options->min_cosine > 0 ? options->min_cosine : 0.999,
-		.finite_only = options->opt_level == 0,
+		.max_rel_err = options->max_rel_err > 0 ? options->max_rel_err
+			       : int8                   ? 5e-2
+							: 1e-3,
+		.min_cosine = options->min_cosine > 0 ? options->min_cosine
+			      : int8                  ? 0.99
+						      : 0.999,
+		.finite_only = options->opt_level == 0 && !int8,
 	};
 	int r = begin_phase(build, "gate", err);
 	if (r < 0)

@@ -82,10 +82,9 @@ static int scratch_init(struct scratch *s, const struct pk_cpu_kernel *kernel,
 }
 
 // operands: one per node input, NULL for those left out.
-static int run_node(const struct pk_node *node, const void *const *operands, void *const *outputs,
-	struct pk_err *err)
+static int run_node(const struct pk_node *node, const struct pk_cpu_kernel *kernel,
+	const void *const *operands, void *const *outputs, struct pk_err *err)
 {
-	const struct pk_cpu_kernel *kernel = pk_cpu_kernel_reference(node);
 	struct scratch s = {0};
 	const void *state = NULL;
 	if (!kernel)
@@ -123,7 +122,7 @@ static int eval_const_node(const struct pk_node *node, void *const *outputs, str
 				node->name, i);
 	}
 	if (r == 0)
-		r = run_node(node, operands, outputs, err);
+		r = run_node(node, pk_cpu_kernel_reference(node), operands, outputs, err);
 	free(operands);
 	return r;
 }
@@ -159,8 +158,11 @@ static int values_init(struct values *v, const struct pk_graph *graph, const voi
 	return 0;
 }
 
-static int eval_node(struct values *v, const struct pk_node *node, struct pk_err *err)
+static int eval_node(struct values *v, const struct pk_node *node,
+	const struct pk_eval_options *options, struct pk_err *err)
 {
+	const struct pk_cpu_kernel *kernel =
+		options->fast ? pk_cpu_kernel_default(node) : pk_cpu_kernel_reference(node);
 	size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
 	const void **operands = calloc(n_in + 1, sizeof(*operands));
 	void **outputs = calloc(n_out + 1, sizeof(*outputs));
@@ -177,7 +179,9 @@ static int eval_node(struct values *v, const struct pk_node *node, struct pk_err
 		v->data[value->id] = outputs[i];
 	}
 	r = r ? pk_fail(err, r, "node `%s`: out of memory", node->name)
-	      : run_node(node, operands, outputs, err);
+	      : run_node(node, kernel, operands, outputs, err);
+	for (size_t i = 0; r == 0 && options->watch && i < n_out; i++)
+		options->watch(options->ctx, node->outputs[i], outputs[i]);
 	free(operands);
 	free(outputs);
 	return r;
@@ -186,6 +190,13 @@ static int eval_node(struct values *v, const struct pk_node *node, struct pk_err
 int pk_cpu_eval_graph(const struct pk_graph *graph, const void *const *inputs, void *const *outputs,
 	struct pk_err *err)
 {
+	struct pk_eval_options options = {0};
+	return pk_cpu_eval_with(graph, &options, inputs, outputs, err);
+}
+
+int pk_cpu_eval_with(const struct pk_graph *graph, const struct pk_eval_options *options,
+	const void *const *inputs, void *const *outputs, struct pk_err *err)
+{
 	struct values v = {0};
 	const struct pk_node *node;
 	int r = values_init(&v, graph, inputs);
@@ -193,7 +204,7 @@ int pk_cpu_eval_graph(const struct pk_graph *graph, const void *const *inputs, v
 		pk_fail(err, r, "out of memory");
 	pk_graph_each_node (node, graph) {
 		if (r == 0)
-			r = eval_node(&v, node, err);
+			r = eval_node(&v, node, options, err);
 	}
 	for (int i = 0; r == 0 && i < graph->n_outputs; i++) {
 		const struct pk_value *value = graph->outputs[i];

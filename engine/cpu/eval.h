@@ -2,6 +2,9 @@
 // Runs single nodes and whole graphs with the reference kernels: constant folding, the oracle.
 #pragma once
 
+#include <stdbool.h>
+
+#include "base/attr.h"
 #include "base/err.h"
 #include "engine/ir/evaluator.h"
 #include "engine/ir/graph.h"
@@ -13,3 +16,12 @@ extern const struct pk_evaluator pk_cpu_evaluator;
 // graph input; outputs: one per graph output, to be filled. Slow and plain on purpose.
 int pk_cpu_eval_graph(const struct pk_graph *graph, const void *const *inputs, void *const *outputs,
 	struct pk_err *err) pk_must_check;
+
+struct pk_eval_options {
+	bool fast; // the rows that an untuned engine would take, instead of the reference ones
+	// Called for each value that a node has made; data is valid during the call. May be NULL.
+	void (*watch)(void *ctx, const struct pk_value *value, const void *data);
+	void *ctx;
+};
+int pk_cpu_eval_with(const struct pk_graph *graph, const struct pk_eval_options *options,
+	const void *const *inputs, void *const *outputs, struct pk_err *err) pk_must_check;
