@@ -102,9 +102,8 @@
 	X(QCONV, "qconv", 2, 8, 1, 1, 0,                                                           \
 		(PK_ATTR_STRIDES, PK_ATTR_DILATIONS, PK_ATTR_PADS, PK_ATTR_GROUP, PK_ATTR_ACT,     \
 			PK_ATTR_ALPHA, PK_ATTR_BETA, PK_ATTR_TO))                                  \
-	/* the same operands for a[…,m,k], b[…,k,n]; bias, mult and w zero per column n */         \
-	X(QMATMUL, "qmatmul", 2, 8, 1, 1, 0,                                                       \
-		(PK_ATTR_ACT, PK_ATTR_ALPHA, PK_ATTR_BETA, PK_ATTR_TO))
+	/* the same operands for a[…,m,k], b[…,k,n]; bias, mult and w zero per column n */     \
+	X(QMATMUL, "qmatmul", 2, 8, 1, 1, 0, (PK_ATTR_ACT, PK_ATTR_ALPHA, PK_ATTR_BETA, PK_ATTR_TO))
 
 // X(id, text name, class): functions for the fn and act attributes.
 // Class U: y = f(x; alpha, beta) of one value, B: of two values (broadcast), C: comparison (bool

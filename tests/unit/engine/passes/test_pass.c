@@ -122,8 +122,8 @@ static void test_unknown_name(void **state)
 	assert_string_equal(err.text,
 		"no pass `fuse_everything`; there are remove_noop, merge_move, fold_const, cse, "
 		"dce, "
-		"fuse_matmul, fold_bn, fold_scale, fold_pad, fuse_act, merge_act, fuse_epilogue, fold_qdq, "
-		"fuse_residual");
+		"fuse_matmul, fold_bn, fold_scale, fold_pad, fuse_act, merge_act, fuse_epilogue, "
+		"fold_qdq, fuse_residual");
 }
 
 struct traced {
