@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/err.h"
-#include "engine/calibrate/histogram.h"
+#include "engine/calibrate/magnitudes.h"
 
 #define PK_CALIBRATION_MAX_BYTES (16u << 20)
 

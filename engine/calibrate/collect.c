@@ -38,7 +38,8 @@ static void watch(void *ctx, const struct pk_value *value, const void *data)
 {
 	struct pk_collector *c = ctx;
 	if (pk_calibration_wants(value))
-		pk_histogram_add(&c->histograms[value->id], data, pk_shape_elements(&value->shape));
+		pk_magnitudes_add(
+			&c->histograms[value->id], data, pk_shape_elements(&value->shape));
 }
 
 static void **alloc_outputs(const struct pk_graph *graph)
@@ -87,7 +88,7 @@ int pk_collector_ranges(const struct pk_collector *c, enum pk_range_method metho
 	for (size_t i = 0; r == 0 && i < c->n_samples; i++)
 		out->samples[out->n_samples++] = c->samples[i];
 	for (int i = 0; r == 0 && i < c->graph->n_values; i++) {
-		double max = pk_histogram_threshold(&c->histograms[i], method, percentile);
+		double max = pk_magnitudes_threshold(&c->histograms[i], method, percentile);
 		if (max > 0)
 			r = pk_calibration_add_range(out, c->graph->values[i]->name, max);
 	}

@@ -13,8 +13,8 @@
 #include "engine/ir/graph.h"
 
 struct pk_collector {
-	const struct pk_graph *graph;    // not owned
-	struct pk_histogram *histograms; // by value id
+	const struct pk_graph *graph;     // not owned
+	struct pk_magnitudes *histograms; // by value id
 	struct pk_digest model;
 	struct pk_digest *samples;
 	size_t n_samples, cap_samples;

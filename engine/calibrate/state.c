@@ -8,10 +8,10 @@
 #include "base/json.h"
 #include "engine/calibrate/collect.h"
 
-static json_t *histogram_json(const struct pk_histogram *h)
+static json_t *histogram_json(const struct pk_magnitudes *h)
 {
 	json_t *bins = json_array(); // index and count of those that are not empty
-	for (int i = 0; i < PK_HISTOGRAM_BINS; i++) {
+	for (int i = 0; i < PK_MAGNITUDES_BINS; i++) {
 		if (!h->bins[i])
 			continue;
 		json_array_append_new(bins, json_integer(i));
@@ -30,7 +30,7 @@ int pk_collector_save(const struct pk_collector *c, struct pk_buf *out, struct p
 		json_array_append_new(samples, json_string(digest));
 	}
 	for (int i = 0; i < c->graph->n_values; i++) {
-		const struct pk_histogram *h = &c->histograms[i];
+		const struct pk_magnitudes *h = &c->histograms[i];
 		if (h->range > 0 || h->n_zeros)
 			json_object_set_new(
 				histograms, c->graph->values[i]->name, histogram_json(h));
@@ -44,24 +44,24 @@ int pk_collector_save(const struct pk_collector *c, struct pk_buf *out, struct p
 	return 0;
 }
 
-static bool read_bins(struct pk_histogram *h, const json_t *bins)
+static bool read_bins(struct pk_magnitudes *h, const json_t *bins)
 {
 	size_t n = json_array_size(bins);
 	for (size_t i = 0; i + 1 < n; i += 2) {
 		json_int_t idx = json_integer_value(json_array_get(bins, i));
 		json_int_t count = json_integer_value(json_array_get(bins, i + 1));
-		if (idx < 0 || idx >= PK_HISTOGRAM_BINS || count < 1)
+		if (idx < 0 || idx >= PK_MAGNITUDES_BINS || count < 1)
 			return false;
 		h->bins[idx] = (uint64_t)count;
 	}
 	return n % 2 == 0;
 }
 
-static bool read_histogram(struct pk_histogram *h, const json_t *json)
+static bool read_histogram(struct pk_magnitudes *h, const json_t *json)
 {
 	int exponent;
 	json_int_t zeros = json_integer_value(json_object_get(json, "zeros"));
-	*h = (struct pk_histogram){
+	*h = (struct pk_magnitudes){
 		.range = json_number_value(json_object_get(json, "range")),
 		.max = json_number_value(json_object_get(json, "max")),
 		.n_zeros = (uint64_t)zeros,
