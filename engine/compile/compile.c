@@ -175,12 +175,23 @@ static int prepare(struct build *build, struct pk_err *err)
 	return pk_digest_bytes(build->key.data, build->key.len, &build->report->key);
 }
 
+// A model that comes quantised is judged as such: its sums round where the reference does not.
+static bool is_quantized(const struct pk_graph *graph)
+{
+	const struct pk_node *node;
+	pk_graph_each_node (node, graph)
+		if (node->op == PK_OP_QCONV || node->op == PK_OP_QMATMUL)
+			return true;
+	return false;
+}
+
 // Untuned engines serve within seconds: they are only checked for finite outputs of the right
 // shape.
 static int gate(struct build *build, struct pk_err *err)
 {
 	const struct pk_build_options *options = build->options;
-	bool int8 = options->precision == PK_PRECISION_INT8;
+	bool asked = options->precision == PK_PRECISION_INT8;
+	bool int8 = asked || is_quantized(build->model.graph);
 	struct pk_gate_limits limits = {
 		.max_rel_err = options->max_rel_err > 0 ? options->max_rel_err
 			       : int8                   ? 5e-2
@@ -188,7 +199,7 @@ static int gate(struct build *build, struct pk_err *err)
 		.min_cosine = options->min_cosine > 0 ? options->min_cosine
 			      : int8                  ? 0.99
 						      : 0.999,
-		.finite_only = options->opt_level == 0 && !int8,
+		.finite_only = options->opt_level == 0 && !asked,
 	};
 	int r = begin_phase(build, "gate", err);
 	if (r < 0)
