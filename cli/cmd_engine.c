@@ -15,6 +15,7 @@ static const struct {
 	const char *help;
 } verbs[] = {
 	{"build", pk_engine_build_verb, "MODEL.onnx → FILE.engine for this machine"},
+	{"calibrate", pk_engine_calibrate_verb, "sample frames → ranges for --precision int8"},
 	{"run", pk_engine_run_verb, "feed .npy files to an engine or model, get .npy files"},
 	{"inspect", pk_engine_inspect_verb, "what is in an engine file"},
 	{"check", pk_engine_check_verb, "would this model be accepted? per refused node: why"},
@@ -29,7 +30,7 @@ static void usage(FILE *out)
 {
 	fprintf(out, "usage: picketctl engine VERB [OPTIONS] FILE\n\n");
 	for (size_t i = 0; i < PK_ARRAY_LEN(verbs); i++)
-		fprintf(out, "  %-8s %s\n", verbs[i].name, verbs[i].help);
+		fprintf(out, "  %-9s %s\n", verbs[i].name, verbs[i].help);
 	fprintf(out, "\n`picketctl engine VERB --help` lists the options.\n");
 }
 
@@ -54,6 +55,8 @@ static void build_usage(FILE *out)
 	      "  --card FILE          model card to keep in the engine\n"
 	      "  --shape NAME=DIMS    binds an open input (x=1x3x320x320) or dimension (N=1);\n"
 	      "                       x= or x=scalar: a single number\n"
+	      "  --precision NAME     fp32 (default) or int8\n"
+	      "  --calibration FILE   the ranges for int8: `picketctl engine calibrate`\n"
 	      "  --disable-pass NAME  leaves a graph pass out\n"
 	      "  --json               the report as JSON\n",
 		out);

@@ -12,7 +12,8 @@
 #include "base/json.h"
 #include "cli/cmd.h"
 
-#define MAX_CARD_BYTES (1u << 20)
+#define MAX_CARD_BYTES        (1u << 20)
+#define MAX_CALIBRATION_BYTES (16u << 20)
 
 // "1x3x320x320"; a single number is a symbolic dimension's value; nothing, or "scalar", is rank 0.
 static bool parse_dims(const char *text, struct pk_shape *shape)
@@ -96,93 +97,135 @@ static const char *set_seconds(struct pk_engine_args *args, const char *text)
 	return right ? NULL : "--seconds wants a number up to 3600";
 }
 
-static const char *set_tolerance(struct pk_engine_args *args, const char *text)
-{
-	char *end;
-	args->tolerance = strtod(text, &end);
-	bool right = end != text && *end == '\0' && args->tolerance > 0 && args->tolerance < 1;
-	return right ? NULL : "--tolerance wants a number between 0 and 1";
-}
-
-static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'}, {"runtime", required_argument, NULL, 'r'},
-	{"out", required_argument, NULL, 'o'}, {"timing", required_argument, NULL, 't'},
-	{"card", required_argument, NULL, 'c'}, {"opt", required_argument, NULL, 'O'},
-	{"shape", required_argument, NULL, 's'}, {"disable-pass", required_argument, NULL, 'd'},
-	{"input", required_argument, NULL, 'i'}, {"output-dir", required_argument, NULL, 'D'},
-	{"seconds", required_argument, NULL, 'S'}, {"dot", no_argument, NULL, 'T'},
-	{"onnx", required_argument, NULL, 'x'}, {"golden", required_argument, NULL, 'g'},
-	{"budget-ms", required_argument, NULL, 'L'}, {"budget-mib", required_argument, NULL, 'M'},
-	{"poison", no_argument, NULL, 'P'}, {"tolerance", required_argument, NULL, 'R'}, {0}};
-
-static const char *set_budget(double *out, const char *text)
+// A number in low..high, both included.
+static const char *set_number(double *out, const char *text, double low, double high)
 {
 	char *end;
 	*out = strtod(text, &end);
-	bool right = end != text && *end == '\0' && *out > 0 && *out < 1e6;
-	return right ? NULL : "a budget is a number above 0";
+	bool right = end != text && *end == '\0' && *out >= low && *out <= high;
+	return right ? NULL : "a number is out of its range";
 }
 
-static const char *take_tool_option(struct pk_engine_args *args, int c)
+static const char *set_tolerance(struct pk_engine_args *args, const char *text)
 {
-	switch (c) {
-	case 'T':
-		args->dot = true;
+	return set_number(&args->tolerance, text, 1e-12, 1);
+}
+
+static const char *set_percentile(struct pk_engine_args *args, const char *text)
+{
+	return set_number(&args->percentile, text, 50, 100);
+}
+
+static const char *set_float_share(struct pk_engine_args *args, const char *text)
+{
+	return set_number(&args->float_share, text, 1e-6, 1);
+}
+
+static const char *set_budget_ms(struct pk_engine_args *args, const char *text)
+{
+	return set_number(&args->budget_ms, text, 1e-3, 1e6);
+}
+
+static const char *set_budget_mib(struct pk_engine_args *args, const char *text)
+{
+	return set_number(&args->budget_mib, text, 1e-3, 1e6);
+}
+
+static const char *set_precision(struct pk_engine_args *args, const char *text)
+{
+	for (int i = PK_PRECISION_FP32; i <= PK_PRECISION_INT8; i++) {
+		if (strcmp(text, pk_precision_name((enum pk_precision)i)) != 0)
+			continue;
+		args->build.precision = (enum pk_precision)i;
 		return NULL;
-	case 'x':
-		args->build.onnx_path = optarg;
-		return NULL;
-	case 'g':
-		args->golden_dir = optarg;
-		return NULL;
-	case 'L':
-		return set_budget(&args->budget_ms, optarg);
-	case 'M':
-		return set_budget(&args->budget_mib, optarg);
-	default:
-		return "unknown option";
 	}
+	return "--precision wants fp32 or int8";
+}
+
+static const char *read_calibration(struct pk_engine_args *args, const char *path)
+{
+	static struct pk_err err;
+	pk_buf_clear(&args->calibration_text);
+	if (pk_fs_read(path, MAX_CALIBRATION_BYTES, &args->calibration_text, &err) < 0)
+		return err.text;
+	args->build.calibration = args->calibration_text.data;
+	args->build.calibration_size = args->calibration_text.len;
+	return NULL;
+}
+
+// An option sets a flag, keeps its text, or has a function that says what is wrong with it.
+struct option_row {
+	const char *name;
+	size_t flag_at; // offset of a bool, or 0
+	size_t text_at; // offset of a const char *, or 0
+	const char *(*set)(struct pk_engine_args *args, const char *text);
+};
+
+#define FLAG(name, member)                                                                         \
+	{                                                                                          \
+		name, offsetof(struct pk_engine_args, member), 0, NULL                             \
+	}
+#define TEXT(name, member)                                                                         \
+	{                                                                                          \
+		name, 0, offsetof(struct pk_engine_args, member), NULL                             \
+	}
+#define CALL(name, set)                                                                            \
+	{                                                                                          \
+		name, 0, 0, set                                                                    \
+	}
+
+static const struct option_row rows[] = {
+	FLAG("json", json),
+	FLAG("dot", dot),
+	FLAG("poison", poison),
+	FLAG("keep-first", keep_first),
+	TEXT("runtime", build.runtime),
+	TEXT("out", build.engine_path),
+	TEXT("timing", build.timing_path),
+	TEXT("onnx", build.onnx_path),
+	TEXT("output-dir", output_dir),
+	TEXT("golden", golden_dir),
+	TEXT("samples", samples_dir),
+	TEXT("method", method),
+	TEXT("state", state_path),
+	CALL("card", read_card),
+	CALL("calibration", read_calibration),
+	CALL("opt", set_opt_level),
+	CALL("precision", set_precision),
+	CALL("shape", add_shape),
+	CALL("disable-pass", add_disabled),
+	CALL("input", add_input),
+	CALL("seconds", set_seconds),
+	CALL("tolerance", set_tolerance),
+	CALL("percentile", set_percentile),
+	CALL("float-share", set_float_share),
+	CALL("budget-ms", set_budget_ms),
+	CALL("budget-mib", set_budget_mib),
+};
+
+#define FIRST_OPTION 256 // beyond the single letters
+
+static void make_long_options(struct option out[PK_ARRAY_LEN(rows) + 2])
+{
+	for (size_t i = 0; i < PK_ARRAY_LEN(rows); i++)
+		out[i] = (struct option){rows[i].name,
+			rows[i].flag_at ? no_argument : required_argument, NULL,
+			FIRST_OPTION + (int)i};
+	out[PK_ARRAY_LEN(rows)] = (struct option){"help", no_argument, NULL, 'h'};
+	out[PK_ARRAY_LEN(rows) + 1] = (struct option){0};
 }
 
 // NULL, or what is wrong with the option.
 static const char *take_option(struct pk_engine_args *args, int c)
 {
-	switch (c) {
-	case 'j':
-		args->json = true;
-		return NULL;
-	case 'P':
-		args->poison = true;
-		return NULL;
-	case 'r':
-		args->build.runtime = optarg;
-		return NULL;
-	case 'o':
-		args->build.engine_path = optarg;
-		return NULL;
-	case 't':
-		args->build.timing_path = optarg;
-		return NULL;
-	case 'D':
-		args->output_dir = optarg;
-		return NULL;
-	case 'c':
-		return read_card(args, optarg);
-	case 'O':
-		return set_opt_level(args, optarg);
-	case 's':
-		return add_shape(args, optarg);
-	case 'd':
-		return add_disabled(args, optarg);
-	case 'i':
-		return add_input(args, optarg);
-	case 'S':
-		return set_seconds(args, optarg);
-	case 'R':
-		return set_tolerance(args, optarg);
-	default:
-		return take_tool_option(args, c);
-	}
+	if (c < FIRST_OPTION)
+		return "unknown option";
+	const struct option_row *row = &rows[c - FIRST_OPTION];
+	if (row->flag_at)
+		*(bool *)((char *)args + row->flag_at) = true;
+	else if (row->text_at)
+		*(const char **)(void *)((char *)args + row->text_at) = optarg;
+	return row->set ? row->set(args, optarg) : NULL;
 }
 
 static int complain(const char *what, void (*usage)(FILE *out))
@@ -203,6 +246,7 @@ int pk_engine_args_parse_files(
 {
 	*args = (struct pk_engine_args){.seconds = 3};
 	pk_buf_init(&args->card_text, MAX_CARD_BYTES);
+	pk_buf_init(&args->calibration_text, MAX_CALIBRATION_BYTES);
 	const char *poison = getenv("PICKET_POISON");
 	args->poison = poison && strcmp(poison, "1") == 0;
 	args->build.runtime = "cpu";
@@ -211,6 +255,8 @@ int pk_engine_args_parse_files(
 	args->build.ctx = args;
 	pk_progress_begin(&args->progress);
 	optind = 1;
+	struct option long_options[PK_ARRAY_LEN(rows) + 2];
+	make_long_options(long_options);
 	for (int c; (c = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
 		if (c == 'h') {
 			usage(stdout);
@@ -237,6 +283,7 @@ void pk_engine_args_finish(struct pk_engine_args *args)
 	for (size_t i = 0; i < args->build.n_shapes; i++)
 		free(args->shape_names[i]);
 	pk_buf_finish(&args->card_text);
+	pk_buf_finish(&args->calibration_text);
 }
 
 bool pk_engine_args_is_onnx(const struct pk_engine_args *args)

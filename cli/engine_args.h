@@ -31,8 +31,12 @@ struct pk_engine_args {
 	const char *golden_dir;
 	double budget_ms, budget_mib; // 0: none
 	struct pk_progress progress;
-	double tolerance;  // 0: the verb's own
-	bool poison;       // --poison or PICKET_POISON=1
+	double tolerance; // 0: the verb's own
+	bool poison;      // --poison or PICKET_POISON=1
+	struct pk_buf calibration_text;
+	const char *samples_dir, *method, *state_path; // of calibrate
+	double percentile, float_share;
+	bool keep_first;
 };
 
 // Parses; on a mistake prints it and `usage` and returns the exit code, else -1. argv[0] is the
@@ -61,6 +65,7 @@ int pk_engine_verb_end(struct pk_engine_args *args, const struct pk_err *err, in
 
 // The verbs.
 int pk_engine_build_verb(int argc, char **argv);
+int pk_engine_calibrate_verb(int argc, char **argv);
 int pk_engine_run_verb(int argc, char **argv);
 int pk_engine_inspect_verb(int argc, char **argv);
 int pk_engine_check_verb(int argc, char **argv);

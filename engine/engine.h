@@ -47,6 +47,8 @@ struct pk_build_options {
 	const void *card; // bytes kept in the engine; NULL: none
 	size_t card_size;
 	enum pk_precision precision; // stands in the key and chooses the gate's profile
+	const void *calibration; // what pk_engine_calibrate wrote; needed for int8, for it alone
+	size_t calibration_size;
 	// The engine is compared with the reference before it is written (engine/gate/): largest
 	// difference as a part of the output's range, and cosine. 0: those of the precision's
 	// profile.
@@ -73,6 +75,37 @@ struct pk_build_report {
 // runtime here; -EBADE: the gate refused the result; -ECANCELED; -ENOMEM; errno of files.
 int pk_engine_build(const struct pk_build_options *options, struct pk_build_report *report,
 	struct pk_err *err) pk_must_check;
+
+struct pk_calibrate_options {
+	const char *onnx_path;
+	struct pk_input_shape shapes[PK_ENGINE_MAX_BINDINGS];
+	size_t n_shapes;
+	const char *disabled_passes[PK_ENGINE_MAX_DISABLED]; // as the build will have them
+	size_t n_disabled_passes;
+	const char *method; // "minmax", "percentile", "entropy"
+	double percentile;  // 0: 99.99
+	bool keep_first;    // the first layer stays in float
+	// While the outputs of the integer form are worse than these, the worst layers are taken
+	// back to float, up to max_float_share of them. 0: 20 dB, 0.99, 0.2; negative share: none.
+	double min_sqnr_db, min_cosine, max_float_share;
+	const char *state_path; // kept up while it runs, so that it can go on; NULL: none
+	// Sample i as the dense f32 bytes of the model's only input.
+	int (*sample)(void *ctx, size_t idx, void *data, const struct pk_shape *shape,
+		struct pk_err *err);
+	size_t n_samples; // above 0; the last few also judge the outputs
+	int (*progress)(void *ctx, const char *phase, int done, int total, const char *what);
+	void *ctx;
+};
+
+struct pk_calibrate_report {
+	int n_resumed, n_ranges, n_layers, n_float;
+	double first_sqnr_db, sqnr_db, cosine; // all layers integer; as recorded
+};
+
+// Runs the samples through the float graph and appends the calibration record to out. -ENOTSUP:
+// more than one input; -ECANCELED; -EINVAL; -ENOMEM; what sample gives; errno of files.
+int pk_engine_calibrate(const struct pk_calibrate_options *options, struct pk_buf *out,
+	struct pk_calibrate_report *report, struct pk_err *err) pk_must_check;
 
 // The key an engine built with these options on this machine has, without building: canonical JSON
 // in text (nullable) and its digest. Reads and hashes the ONNX file.

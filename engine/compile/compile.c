@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "engine/calibrate/insert.h"
 #include "engine/compile/cost.h"
 #include "engine/compile/key.h"
 #include "engine/compile/timing_cache.h"
@@ -31,6 +32,7 @@ struct build {
 	struct pk_buf key;
 	struct pk_plan_writer *writer;
 	struct pk_timing_cache *timing;
+	enum pk_precision judged_as; // which profile the gate takes
 };
 
 static void build_finish(struct build *build)
@@ -63,6 +65,29 @@ static int find_runtime(const char *name, const struct pk_runtime_ops **ops,
 	return (*ops)->probe(target, err);
 }
 
+// The float graph as it was calibrated, with quantised pairs in it.
+static int quantize(struct build *build, struct pk_err *err)
+{
+	const struct pk_build_options *options = build->options;
+	struct pk_calibration calibration;
+	int r = pk_calibration_parse(
+		options->calibration, options->calibration_size, &calibration, err);
+	if (r < 0)
+		return r;
+	int n = 0;
+	if (!pk_digest_equal(&calibration.model, &build->model.digest))
+		r = pk_fail(err, -EINVAL, "the calibration is of another model");
+	if (r == 0)
+		r = pk_float_form(build->model.graph, options->disabled_passes,
+			options->n_disabled_passes, err);
+	if (r == 0)
+		r = pk_calibration_insert(build->model.graph, &calibration, &n, err);
+	if (r == 0 && n == 0)
+		r = pk_fail(err, -EINVAL, "the calibration's ranges fit no layer");
+	pk_calibration_finish(&calibration);
+	return r;
+}
+
 static int optimise(struct build *build, struct pk_err *err)
 {
 	struct pk_pass_options passes = {
@@ -71,12 +96,25 @@ static int optimise(struct build *build, struct pk_err *err)
 		.evaluator = &pk_cpu_evaluator,
 	};
 	int r = begin_phase(build, "optimise", err);
+	if (r == 0 && build->options->precision == PK_PRECISION_INT8)
+		r = quantize(build, err);
 	return r < 0 ? r : pk_passes_run(build->model.graph, &passes, NULL, err);
 }
 
 static int forward_tune_progress(void *ctx, int done, int total, const char *what)
 {
 	return tell(ctx, "tune", done, total, what);
+}
+
+// A model that comes quantised is judged as such: its sums round where the reference does not.
+static bool is_quantized(const struct pk_graph *graph)
+{
+	const struct pk_node *node;
+	pk_graph_each_node (node, graph) {
+		if (node->op == PK_OP_QCONV || node->op == PK_OP_QMATMUL)
+			return true;
+	}
+	return false;
 }
 
 static int tune(struct build *build, struct pk_err *err)
@@ -92,6 +130,8 @@ static int tune(struct build *build, struct pk_err *err)
 	build->report->n_measured = job.n_measured;
 	build->report->n_cache_hits = job.n_cache_hits;
 	build->report->n_layers = build->model.graph->n_nodes;
+	build->judged_as =
+		is_quantized(build->model.graph) ? PK_PRECISION_INT8 : build->options->precision;
 	return r;
 }
 
@@ -133,7 +173,11 @@ static int add_identity(struct build *build, struct pk_err *err)
 static int prepare(struct build *build, struct pk_err *err)
 {
 	const struct pk_build_options *options = build->options;
+	if ((options->precision == PK_PRECISION_INT8) != (options->calibration != NULL))
+		return pk_fail(err, -EINVAL, "int8 and a calibration go together");
 	int r = find_runtime(options->runtime, &build->runtime, &build->target, err);
+	if (r == 0 && options->precision == PK_PRECISION_FP16)
+		r = pk_fail(err, -ENOTSUP, "runtime `%s` has no fp16 engines", options->runtime);
 	if (r == 0)
 		r = begin_phase(build, "import", err);
 	if (r == 0)
@@ -155,9 +199,10 @@ static int forward_gate_progress(void *ctx, int done, int total, const char *wha
 	return tell(ctx, "gate", done, total, what);
 }
 
-static struct pk_gate_profile choose_profile(const struct pk_build_options *options)
+static struct pk_gate_profile choose_profile(const struct build *build)
 {
-	struct pk_gate_profile profile = *pk_gate_profile_of(options->precision);
+	const struct pk_build_options *options = build->options;
+	struct pk_gate_profile profile = *pk_gate_profile_of(build->judged_as);
 	pk_gate_profile_limit(&profile, options->max_rel_err, options->min_cosine);
 	return profile;
 }
@@ -182,7 +227,7 @@ static void choose_inputs(const struct pk_build_options *options, const struct p
 
 static int run_gate(struct build *build, const struct pk_graph *reference, struct pk_err *err)
 {
-	struct pk_gate_profile profile = choose_profile(build->options);
+	struct pk_gate_profile profile = choose_profile(build);
 	struct pk_gate_job job = {
 		.runtime = build->runtime,
 		.reference = reference,
@@ -208,7 +253,7 @@ static int gate(struct build *build, struct pk_err *err)
 	const struct pk_build_options *options = build->options;
 	struct pk_source_model reference = {0};
 	int r = begin_phase(build, "gate", err);
-	if (r == 0 && options->opt_level > 0)
+	if (r == 0 && (options->opt_level > 0 || options->precision != PK_PRECISION_FP32))
 		r = pk_source_model_open(&reference, options->onnx_path, options->shapes,
 			options->n_shapes, NULL, err);
 	if (r == 0)

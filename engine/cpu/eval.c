@@ -106,10 +106,10 @@ static int run_row(const struct pk_cpu_kernel *kernel, const struct pk_node *nod
 	return r;
 }
 
-static int run_node(const struct pk_node *node, const void *const *operands, void *const *outputs,
-	struct pk_err *err)
+// kernel NULL: no row takes the node.
+static int run_node(const struct pk_node *node, const struct pk_cpu_kernel *kernel,
+	const void *const *operands, void *const *outputs, struct pk_err *err)
 {
-	const struct pk_cpu_kernel *kernel = pk_cpu_kernel_reference(node);
 	if (!kernel)
 		return pk_fail(err, -ENOTSUP, "node `%s`: no cpu kernel for this %s", node->name,
 			pk_op_info(node->op)->name);
@@ -143,7 +143,7 @@ static int eval_const_node(const struct pk_node *node, void *const *outputs, str
 				node->name, i);
 	}
 	if (r == 0)
-		r = run_node(node, operands, outputs, err);
+		r = run_node(node, pk_cpu_kernel_reference(node), operands, outputs, err);
 	free(operands);
 	return r;
 }
@@ -199,8 +199,11 @@ static int values_init(
 	return 0;
 }
 
-static int eval_node(struct pk_cpu_values *v, const struct pk_node *node, struct pk_err *err)
+static int eval_node(struct pk_cpu_values *v, const struct pk_node *node,
+	const struct pk_eval_options *options, struct pk_err *err)
 {
+	const struct pk_cpu_kernel *kernel =
+		options->fast ? pk_cpu_kernel_default(node) : pk_cpu_kernel_reference(node);
 	size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
 	const void **operands = calloc(n_in + 1, sizeof(*operands));
 	void **outputs = calloc(n_out + 1, sizeof(*outputs));
@@ -217,7 +220,9 @@ static int eval_node(struct pk_cpu_values *v, const struct pk_node *node, struct
 		v->data[value->id] = outputs[i];
 	}
 	r = r ? pk_fail(err, r, "node `%s`: out of memory", node->name)
-	      : run_node(node, operands, outputs, err);
+	      : run_node(node, kernel, operands, outputs, err);
+	for (size_t i = 0; r == 0 && options->watch && i < n_out; i++)
+		options->watch(options->ctx, node->outputs[i], outputs[i]);
 	free(operands);
 	free(outputs);
 	return r;
@@ -246,7 +251,7 @@ static void drop_dead(struct pk_cpu_values *v, const struct pk_node *node)
 }
 
 static int eval_all(struct pk_cpu_values *v, const struct pk_graph *graph,
-	const void *const *inputs, struct pk_err *err)
+	const struct pk_eval_options *options, const void *const *inputs, struct pk_err *err)
 {
 	const struct pk_node *node;
 	int r = values_init(v, graph, inputs);
@@ -255,7 +260,7 @@ static int eval_all(struct pk_cpu_values *v, const struct pk_graph *graph,
 	pk_graph_each_node (node, graph) {
 		if (r < 0)
 			break;
-		r = eval_node(v, node, err);
+		r = eval_node(v, node, options, err);
 		if (!v->keep_all)
 			drop_dead(v, node);
 	}
@@ -265,8 +270,15 @@ static int eval_all(struct pk_cpu_values *v, const struct pk_graph *graph,
 int pk_cpu_eval_graph(const struct pk_graph *graph, const void *const *inputs, void *const *outputs,
 	struct pk_err *err)
 {
+	struct pk_eval_options options = {0};
+	return pk_cpu_eval_with(graph, &options, inputs, outputs, err);
+}
+
+int pk_cpu_eval_with(const struct pk_graph *graph, const struct pk_eval_options *options,
+	const void *const *inputs, void *const *outputs, struct pk_err *err)
+{
 	struct pk_cpu_values v = {0};
-	int r = eval_all(&v, graph, inputs, err);
+	int r = eval_all(&v, graph, options, inputs, err);
 	for (int i = 0; r == 0 && i < graph->n_outputs; i++) {
 		const struct pk_value *value = graph->outputs[i];
 		memcpy(outputs[i], v.data[value->id], pk_tensor_bytes(value->dtype, &value->shape));
@@ -281,8 +293,9 @@ int pk_cpu_values_compute(const struct pk_graph *graph, const void *const *input
 	pk_auto(pk_cpu_values) v = calloc(1, sizeof(*v));
 	if (!v)
 		return pk_fail(err, -ENOMEM, "out of memory");
+	struct pk_eval_options options = {0};
 	v->keep_all = true;
-	int r = eval_all(v, graph, inputs, err);
+	int r = eval_all(v, graph, &options, inputs, err);
 	if (r == 0)
 		*out = pk_steal(v);
 	return r;

@@ -2,6 +2,8 @@
 // Runs single nodes and whole graphs with the reference kernels: constant folding, the oracle.
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/attr.h"
 #include "base/err.h"
 #include "engine/ir/evaluator.h"
@@ -14,6 +16,16 @@ extern const struct pk_evaluator pk_cpu_evaluator;
 // graph input; outputs: one per graph output, to be filled. Slow and plain on purpose.
 int pk_cpu_eval_graph(const struct pk_graph *graph, const void *const *inputs, void *const *outputs,
 	struct pk_err *err) pk_must_check;
+
+// The same with a choice of rows and a look at every value.
+struct pk_eval_options {
+	bool fast; // the rows that an untuned engine would take, instead of the reference ones
+	// Called for each value that a node has made; data is valid during the call. May be NULL.
+	void (*watch)(void *ctx, const struct pk_value *value, const void *data);
+	void *ctx;
+};
+int pk_cpu_eval_with(const struct pk_graph *graph, const struct pk_eval_options *options,
+	const void *const *inputs, void *const *outputs, struct pk_err *err) pk_must_check;
 
 // The same, with every value kept for as long as the object lives (inputs: as long as theirs).
 struct pk_cpu_values;

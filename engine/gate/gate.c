@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the engine under test and the reference on the same inputs.
 #include "engine/gate/gate.h"
-#include "engine/gate/poison.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "engine/cpu/eval.h"
 #include "engine/gate/compare.h"
 #include "engine/gate/judge.h"
+#include "engine/gate/poison.h"
 
 #define MAX_ENGINE_BYTES (size_t)(UINT64_C(8) << 30)
 
@@ -238,7 +238,8 @@ static int judge_poison(struct trial *trial, struct pk_err *err)
 		return 0;
 	if (r < 0 && r != -EBADE)
 		return pk_fail(err, r, "gate: poison run: %s", pk_err_text(&why, r));
-	struct pk_gate_figure figure = {PK_GATE_POISON, "runs that differ", r < 0 ? 1 : 0, 0, false};
+	struct pk_gate_figure figure = {
+		PK_GATE_POISON, "runs that differ", r < 0 ? 1 : 0, 0, false};
 	pk_gate_verdict_take(trial->verdict, &figure, "%s", r < 0 ? why.text : "noise");
 	return 0;
 }

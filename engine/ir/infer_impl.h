@@ -91,3 +91,12 @@ int pk_infer_roi_align(struct pk_infer *infer);
 int pk_infer_depth_to_space(struct pk_infer *infer);
 int pk_infer_space_to_depth(struct pk_infer *infer);
 int pk_infer_identity(struct pk_infer *infer);
+
+int pk_infer_quantize(struct pk_infer *infer);
+int pk_infer_dequantize(struct pk_infer *infer);
+int pk_infer_qconv(struct pk_infer *infer);
+int pk_infer_qmatmul(struct pk_infer *infer);
+// Shapes that conv and qconv, matmul and qmatmul share; operands' types are the caller's.
+int pk_infer_conv_shape(struct pk_infer *infer) pk_must_check;
+int pk_infer_matmul_shape(struct pk_infer *infer) pk_must_check;
+int pk_infer_act(struct pk_infer *infer) pk_must_check;

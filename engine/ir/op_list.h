@@ -116,7 +116,19 @@
 		(PK_ATTR_KERNEL, PK_ATTR_STRIDES, PK_ATTR_DILATIONS, PK_ATTR_PADS))                \
 	X(DEPTH_TO_SPACE, "depth_to_space", 1, 1, 1, 1, 0, (PK_ATTR_BLOCK, PK_ATTR_MODE))          \
 	X(SPACE_TO_DEPTH, "space_to_depth", 1, 1, 1, 1, 0, (PK_ATTR_BLOCK))                        \
-	X(IDENTITY, "identity", 1, 1, 1, 1, PK_OP_VIEW, (PK_ATTR_NONE))
+	X(IDENTITY, "identity", 1, 1, 1, 1, PK_OP_VIEW, (PK_ATTR_NONE))                            \
+	/* x, scale, zero point?: one number or one per index of axis; half to even, saturated */  \
+	X(QUANTIZE, "quantize", 2, 3, 1, 1, 0, (PK_ATTR_AXIS, PK_ATTR_TO))                         \
+	X(DEQUANTIZE, "dequantize", 2, 3, 1, 1, 0, (PK_ATTR_AXIS))                                 \
+	/* x, w, bias i32[m]?, mult f32 (one or [m])?, x zero?, w zero (one or [m])?, y scale?,    \
+	   y zero?. acc = sum (x - x zero) * (w - w zero) + bias in i32; to i32: acc; to f32:      \
+	   act(acc * mult); to i8, u8: round(act(acc * mult) / y scale) + y zero, saturated.       \
+	   Floats are f32, each step rounded; a cell of padding is x zero */                       \
+	X(QCONV, "qconv", 2, 8, 1, 1, 0,                                                           \
+		(PK_ATTR_STRIDES, PK_ATTR_DILATIONS, PK_ATTR_PADS, PK_ATTR_GROUP, PK_ATTR_ACT,     \
+			PK_ATTR_ALPHA, PK_ATTR_BETA, PK_ATTR_TO))                                  \
+	/* the same operands for a[…,m,k], b[…,k,n]; bias, mult and w zero per column n */     \
+	X(QMATMUL, "qmatmul", 2, 8, 1, 1, 0, (PK_ATTR_ACT, PK_ATTR_ALPHA, PK_ATTR_BETA, PK_ATTR_TO))
 
 // X(id, text name, class): functions for the fn and act attributes.
 // Class U: y = f(x; alpha, beta) of one value, B: of two values (broadcast), C: comparison (bool

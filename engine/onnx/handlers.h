@@ -33,6 +33,14 @@ int pk_import_prelu(struct pk_importer *im);
 int pk_import_where(struct pk_importer *im);
 int pk_import_cast(struct pk_importer *im);
 int pk_import_cast_like(struct pk_importer *im);
+// import_quant.c
+int pk_import_quantize(struct pk_importer *im);
+int pk_import_dequantize(struct pk_importer *im);
+int pk_import_dynamic_quantize(struct pk_importer *im);
+int pk_import_qlinear_conv(struct pk_importer *im);
+int pk_import_conv_integer(struct pk_importer *im);
+int pk_import_qlinear_matmul(struct pk_importer *im);
+int pk_import_matmul_integer(struct pk_importer *im);
 // import_reduce.c
 int pk_import_softmax(struct pk_importer *im); // arg: function
 int pk_import_reduce(struct pk_importer *im);  // arg: function

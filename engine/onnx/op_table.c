@@ -112,6 +112,26 @@ const struct pk_op_row pk_op_table[] = {
 	{"MatMul", "", 1, MAX, 2, 2, "", pk_import_matmul, 0, NULL},
 	{"Einsum", "", 12, MAX, 1, ANY, "equation:s!", pk_import_einsum, 0, NULL},
 
+	// quantised
+	{"QuantizeLinear", "", 10, 12, 2, 3, "", pk_import_quantize, 0, NULL},
+	{"QuantizeLinear", "", 13, 18, 2, 3, "axis:i", pk_import_quantize, 0, NULL},
+	{"QuantizeLinear", "", 19, 20, 2, 3, "axis:i saturate:i", pk_import_quantize, 0, NULL},
+	{"QuantizeLinear", "", 21, MAX, 2, 3, "axis:i block_size:i output_dtype:i saturate:i",
+		pk_import_quantize, 0, "int8, uint8, int16, uint16; no blocks"},
+	{"DequantizeLinear", "", 10, 12, 2, 3, "", pk_import_dequantize, 0, NULL},
+	{"DequantizeLinear", "", 13, 20, 2, 3, "axis:i", pk_import_dequantize, 0, NULL},
+	{"DequantizeLinear", "", 21, MAX, 2, 3, "axis:i block_size:i", pk_import_dequantize, 0,
+		"int8, uint8, int16, uint16, int32; no blocks"},
+	{"DynamicQuantizeLinear", "", 11, MAX, 1, 1, "", pk_import_dynamic_quantize, 0, NULL},
+	{"QLinearConv", "", 10, MAX, 8, 9, WINDOW " dilations:I group:i", pk_import_qlinear_conv, 0,
+		NULL},
+	{"ConvInteger", "", 10, MAX, 2, 4, WINDOW " dilations:I group:i", pk_import_conv_integer, 0,
+		NULL},
+	{"QLinearMatMul", "", 10, MAX, 8, 8, "", pk_import_qlinear_matmul, 0,
+		"a's scale and zero point must be one number"},
+	{"MatMulInteger", "", 10, MAX, 2, 4, "", pk_import_matmul_integer, 0,
+		"a's zero point must be one number"},
+
 	// one operand
 	UNARY_1("Relu", PK_FN_RELU),
 	UNARY_1("Sigmoid", PK_FN_SIGMOID),

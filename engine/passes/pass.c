@@ -33,7 +33,9 @@ static const struct pk_pass pk_pass_table[] = {
 	{"fuse_act", 3, pk_pass_fuse_act, "silu, hard_swish, mish, gelu from their parts"},
 	{"merge_act", 3, pk_pass_merge_act, "joins relu and clip chains; prelu of one slope"},
 	{"fuse_epilogue", 4, pk_pass_fuse_epilogue, "activation goes into conv"},
+	{"fold_qdq", 4, pk_pass_fold_qdq, "dequantize, conv or gemm, quantize become integer"},
 	{"fuse_residual", 4, pk_pass_fuse_residual, "addition of another tensor goes into conv"},
+	{"fold_const", 5, pk_pass_expand_const, "again, with quantised weights of float nodes"},
 	{"cse", 5, pk_pass_cse, "again, after the rewrites"},
 	{"dce", 5, pk_pass_dce, "again, after the rewrites"},
 };
@@ -191,7 +193,9 @@ int pk_passes_run(struct pk_graph *graph, const struct pk_pass_options *options,
 		.table = options->n_passes
 				 ? (struct pk_pass_rows){options->passes, options->n_passes}
 				 : pk_pass_all,
-		.ctx = {options->evaluator, options->max_folded_bytes, err},
+		.ctx = {.evaluator = options->evaluator,
+			.folded_bytes_left = options->max_folded_bytes,
+			.err = err},
 	};
 	const struct pk_pass_rows *table = &run.table;
 	if (table->n > PK_MAX_PASSES)

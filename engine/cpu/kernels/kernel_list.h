@@ -69,7 +69,17 @@
 	X(roi_align_ref)                                                                           \
 	X(depth_to_space_ref)                                                                      \
 	X(space_to_depth_ref)                                                                      \
-	X(identity_ref)
+	X(identity_ref)                                                                            \
+	PK_KERNEL_AVX2(X, quantize_line_avx2)                                                      \
+	X(quantize_line)                                                                           \
+	X(quantize_ref)                                                                            \
+	PK_KERNEL_AVX2(X, dequantize_line_avx2)                                                    \
+	X(dequantize_line)                                                                         \
+	X(dequantize_ref)                                                                          \
+	PK_KERNEL_AVX2(X, qconv_gemm_avx2)                                                         \
+	X(qconv_gemm)                                                                              \
+	X(qconv_ref)                                                                               \
+	X(qmatmul_ref)
 
 #define X(name) extern const struct pk_cpu_kernel pk_kernel_##name;
 PK_KERNEL_LIST(X)

@@ -141,7 +141,7 @@ static void test_unknown_name(void **state)
 	assert_string_equal(err.text,
 		"no pass `fuse_everything`; there are remove_noop, merge_move, "
 		"sink_transpose, fold_const, cse, dce, fuse_matmul, fold_bn, fold_scale, fold_pad, "
-		"fold_focus, lower_bn, lower_pool, fuse_act, merge_act, fuse_epilogue, "
+		"fold_focus, lower_bn, lower_pool, fuse_act, merge_act, fuse_epilogue, fold_qdq, "
 		"fuse_residual");
 }
 
