@@ -87,6 +87,7 @@ static void fail_with_graph(uint64_t seed, const char *disabled, const char *wha
 }
 
 static int totals[PK_MAX_PASSES]; // rewrites by pass, over all graphs
+static const char *pass_names[PK_MAX_PASSES];
 static int n_passes;
 
 // Returns how many rewrites were made.
@@ -113,6 +114,7 @@ static int check_graph(uint64_t seed, const char *disabled)
 	for (int i = 0; i < report.n_passes; i++) {
 		n_changes += report.passes[i].n_changes;
 		totals[i] += report.passes[i].n_changes;
+		pass_names[i] = report.passes[i].name;
 	}
 	n_passes = report.n_passes;
 	results_finish(&before);
@@ -126,8 +128,14 @@ static void test_all_passes(void **state)
 	for (uint64_t seed = 0; seed < N_GRAPHS; seed++)
 		n_changes += check_graph(seed, NULL);
 	assert_true(n_changes > 5 * N_GRAPHS); // the graphs do give the passes work
-	for (int i = 0; i < n_passes; i++)
-		assert_true(totals[i] > 0); // each of them
+	bool quantised_part = false; // these graphs have no quantised values: test_qdq.c has them
+	for (int i = 0; i < n_passes; i++) {
+		bool again = quantised_part && strcmp(pass_names[i], "fold_const") == 0;
+		bool fold_qdq = strcmp(pass_names[i], "fold_qdq") == 0;
+		quantised_part |= fold_qdq;
+		if (totals[i] == 0 && !fold_qdq && !again)
+			fail_msg("pass `%s` had nothing to do", pass_names[i]);
+	}
 }
 
 static void test_one_disabled(void **state)
