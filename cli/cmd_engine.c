@@ -15,17 +15,22 @@ static const struct {
 	const char *help;
 } verbs[] = {
 	{"build", pk_engine_build_verb, "MODEL.onnx → FILE.engine for this machine"},
+	{"calibrate", pk_engine_calibrate_verb, "sample frames → ranges for --precision int8"},
 	{"run", pk_engine_run_verb, "feed .npy files to an engine or model, get .npy files"},
 	{"inspect", pk_engine_inspect_verb, "what is in an engine file"},
 	{"check", pk_engine_check_verb, "would this model be accepted? per refused node: why"},
-	{"bench", pk_engine_bench_verb, "latency, and the time of each layer"},
+	{"gate", pk_engine_gate_verb, "judge an engine against its model, as a table"},
+	{"diff", pk_engine_diff_verb, "what two engines differ in"},
+	{"bench", pk_engine_bench_verb, "latency over many runs"},
+	{"profile", pk_engine_profile_verb, "per layer: time, share, GFLOP/s, bytes"},
+	{"bisect", pk_engine_bisect_verb, "which pass or kernel row makes the result wrong"},
 };
 
 static void usage(FILE *out)
 {
 	fprintf(out, "usage: picketctl engine VERB [OPTIONS] FILE\n\n");
 	for (size_t i = 0; i < PK_ARRAY_LEN(verbs); i++)
-		fprintf(out, "  %-8s %s\n", verbs[i].name, verbs[i].help);
+		fprintf(out, "  %-9s %s\n", verbs[i].name, verbs[i].help);
 	fprintf(out, "\n`picketctl engine VERB --help` lists the options.\n");
 }
 
@@ -48,7 +53,10 @@ static void build_usage(FILE *out)
 	      "  --opt 0|1            0: no measuring; 1: measured (default)\n"
 	      "  --timing FILE        timing cache to use and extend\n"
 	      "  --card FILE          model card to keep in the engine\n"
-	      "  --shape NAME=DIMS    binds an open input (x=1x3x320x320) or dimension (N=1)\n"
+	      "  --shape NAME=DIMS    binds an open input (x=1x3x320x320) or dimension (N=1);\n"
+	      "                       x= or x=scalar: a single number\n"
+	      "  --precision NAME     fp32 (default) or int8\n"
+	      "  --calibration FILE   the ranges for int8: `picketctl engine calibrate`\n"
 	      "  --disable-pass NAME  leaves a graph pass out\n"
 	      "  --json               the report as JSON\n",
 		out);
@@ -103,10 +111,9 @@ int pk_engine_build_verb(int argc, char **argv)
 	struct pk_err err = {0};
 	struct pk_build_report report;
 	int r = pk_engine_build(&args.build, &report, &err);
-	if (r < 0) {
-		fprintf(stderr, "picketctl: %s\n", pk_err_text(&err, r));
-		return PK_EXIT_FAIL;
-	}
+	if (r < 0)
+		return pk_engine_verb_end(&args, &err, r);
+	pk_progress_end(&args.progress);
 	print_build(&report, args.build.engine_path, args.json);
 	return PK_EXIT_OK;
 }

@@ -9,14 +9,18 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/json.h"
 #include "cli/cmd.h"
 
-#define MAX_CARD_BYTES (1u << 20)
+#define MAX_CARD_BYTES        (1u << 20)
+#define MAX_CALIBRATION_BYTES (16u << 20)
 
-// "1x3x320x320"; a single number is a symbolic dimension's value.
+// "1x3x320x320"; a single number is a symbolic dimension's value; nothing, or "scalar", is rank 0.
 static bool parse_dims(const char *text, struct pk_shape *shape)
 {
 	shape->rank = 0;
+	if (text[0] == '\0' || strcmp(text, "scalar") == 0)
+		return true;
 	for (;;) {
 		char *end;
 		long long dim = strtoll(text, &end, 10);
@@ -93,48 +97,135 @@ static const char *set_seconds(struct pk_engine_args *args, const char *text)
 	return right ? NULL : "--seconds wants a number up to 3600";
 }
 
-static const struct option long_options[] = {{"json", no_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'}, {"runtime", required_argument, NULL, 'r'},
-	{"out", required_argument, NULL, 'o'}, {"timing", required_argument, NULL, 't'},
-	{"card", required_argument, NULL, 'c'}, {"opt", required_argument, NULL, 'O'},
-	{"shape", required_argument, NULL, 's'}, {"disable-pass", required_argument, NULL, 'd'},
-	{"input", required_argument, NULL, 'i'}, {"output-dir", required_argument, NULL, 'D'},
-	{"seconds", required_argument, NULL, 'S'}, {0}};
+// A number in low..high, both included.
+static const char *set_number(double *out, const char *text, double low, double high)
+{
+	char *end;
+	*out = strtod(text, &end);
+	bool right = end != text && *end == '\0' && *out >= low && *out <= high;
+	return right ? NULL : "a number is out of its range";
+}
+
+static const char *set_tolerance(struct pk_engine_args *args, const char *text)
+{
+	return set_number(&args->tolerance, text, 1e-12, 1);
+}
+
+static const char *set_percentile(struct pk_engine_args *args, const char *text)
+{
+	return set_number(&args->percentile, text, 50, 100);
+}
+
+static const char *set_float_share(struct pk_engine_args *args, const char *text)
+{
+	return set_number(&args->float_share, text, 1e-6, 1);
+}
+
+static const char *set_budget_ms(struct pk_engine_args *args, const char *text)
+{
+	return set_number(&args->budget_ms, text, 1e-3, 1e6);
+}
+
+static const char *set_budget_mib(struct pk_engine_args *args, const char *text)
+{
+	return set_number(&args->budget_mib, text, 1e-3, 1e6);
+}
+
+static const char *set_precision(struct pk_engine_args *args, const char *text)
+{
+	for (int i = PK_PRECISION_FP32; i <= PK_PRECISION_INT8; i++) {
+		if (strcmp(text, pk_precision_name((enum pk_precision)i)) != 0)
+			continue;
+		args->build.precision = (enum pk_precision)i;
+		return NULL;
+	}
+	return "--precision wants fp32 or int8";
+}
+
+static const char *read_calibration(struct pk_engine_args *args, const char *path)
+{
+	static struct pk_err err;
+	pk_buf_clear(&args->calibration_text);
+	if (pk_fs_read(path, MAX_CALIBRATION_BYTES, &args->calibration_text, &err) < 0)
+		return err.text;
+	args->build.calibration = args->calibration_text.data;
+	args->build.calibration_size = args->calibration_text.len;
+	return NULL;
+}
+
+// An option sets a flag, keeps its text, or has a function that says what is wrong with it.
+struct option_row {
+	const char *name;
+	size_t flag_at; // offset of a bool, or 0
+	size_t text_at; // offset of a const char *, or 0
+	const char *(*set)(struct pk_engine_args *args, const char *text);
+};
+
+#define FLAG(name, member)                                                                         \
+	{                                                                                          \
+		name, offsetof(struct pk_engine_args, member), 0, NULL                             \
+	}
+#define TEXT(name, member)                                                                         \
+	{                                                                                          \
+		name, 0, offsetof(struct pk_engine_args, member), NULL                             \
+	}
+#define CALL(name, set)                                                                            \
+	{                                                                                          \
+		name, 0, 0, set                                                                    \
+	}
+
+static const struct option_row rows[] = {
+	FLAG("json", json),
+	FLAG("dot", dot),
+	FLAG("poison", poison),
+	FLAG("keep-first", keep_first),
+	TEXT("runtime", build.runtime),
+	TEXT("out", build.engine_path),
+	TEXT("timing", build.timing_path),
+	TEXT("onnx", build.onnx_path),
+	TEXT("output-dir", output_dir),
+	TEXT("golden", golden_dir),
+	TEXT("samples", samples_dir),
+	TEXT("method", method),
+	TEXT("state", state_path),
+	CALL("card", read_card),
+	CALL("calibration", read_calibration),
+	CALL("opt", set_opt_level),
+	CALL("precision", set_precision),
+	CALL("shape", add_shape),
+	CALL("disable-pass", add_disabled),
+	CALL("input", add_input),
+	CALL("seconds", set_seconds),
+	CALL("tolerance", set_tolerance),
+	CALL("percentile", set_percentile),
+	CALL("float-share", set_float_share),
+	CALL("budget-ms", set_budget_ms),
+	CALL("budget-mib", set_budget_mib),
+};
+
+#define FIRST_OPTION 256 // beyond the single letters
+
+static void make_long_options(struct option out[PK_ARRAY_LEN(rows) + 2])
+{
+	for (size_t i = 0; i < PK_ARRAY_LEN(rows); i++)
+		out[i] = (struct option){rows[i].name,
+			rows[i].flag_at ? no_argument : required_argument, NULL,
+			FIRST_OPTION + (int)i};
+	out[PK_ARRAY_LEN(rows)] = (struct option){"help", no_argument, NULL, 'h'};
+	out[PK_ARRAY_LEN(rows) + 1] = (struct option){0};
+}
 
 // NULL, or what is wrong with the option.
 static const char *take_option(struct pk_engine_args *args, int c)
 {
-	switch (c) {
-	case 'j':
-		args->json = true;
-		return NULL;
-	case 'r':
-		args->build.runtime = optarg;
-		return NULL;
-	case 'o':
-		args->build.engine_path = optarg;
-		return NULL;
-	case 't':
-		args->build.timing_path = optarg;
-		return NULL;
-	case 'D':
-		args->output_dir = optarg;
-		return NULL;
-	case 'c':
-		return read_card(args, optarg);
-	case 'O':
-		return set_opt_level(args, optarg);
-	case 's':
-		return add_shape(args, optarg);
-	case 'd':
-		return add_disabled(args, optarg);
-	case 'i':
-		return add_input(args, optarg);
-	case 'S':
-		return set_seconds(args, optarg);
-	default:
+	if (c < FIRST_OPTION)
 		return "unknown option";
-	}
+	const struct option_row *row = &rows[c - FIRST_OPTION];
+	if (row->flag_at)
+		*(bool *)((char *)args + row->flag_at) = true;
+	else if (row->text_at)
+		*(const char **)(void *)((char *)args + row->text_at) = optarg;
+	return row->set ? row->set(args, optarg) : NULL;
 }
 
 static int complain(const char *what, void (*usage)(FILE *out))
@@ -147,13 +238,25 @@ static int complain(const char *what, void (*usage)(FILE *out))
 int pk_engine_args_parse(
 	struct pk_engine_args *args, int argc, char **argv, void (*usage)(FILE *out))
 {
+	return pk_engine_args_parse_files(args, argc, argv, 1, usage);
+}
+
+int pk_engine_args_parse_files(
+	struct pk_engine_args *args, int argc, char **argv, int n_files, void (*usage)(FILE *out))
+{
 	*args = (struct pk_engine_args){.seconds = 3};
 	pk_buf_init(&args->card_text, MAX_CARD_BYTES);
+	pk_buf_init(&args->calibration_text, MAX_CALIBRATION_BYTES);
+	const char *poison = getenv("PICKET_POISON");
+	args->poison = poison && strcmp(poison, "1") == 0;
 	args->build.runtime = "cpu";
 	args->build.opt_level = 1;
 	args->build.progress = pk_engine_args_progress;
 	args->build.ctx = args;
+	pk_progress_begin(&args->progress);
 	optind = 1;
+	struct option long_options[PK_ARRAY_LEN(rows) + 2];
+	make_long_options(long_options);
 	for (int c; (c = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
 		if (c == 'h') {
 			usage(stdout);
@@ -163,10 +266,13 @@ int pk_engine_args_parse(
 		if (wrong)
 			return complain(wrong, usage);
 	}
-	if (optind + 1 != argc)
-		return complain("one file is wanted", usage);
+	if (optind + n_files != argc)
+		return complain(
+			n_files == 1 ? "one file is wanted" : "two files are wanted", usage);
 	args->path = argv[optind];
-	args->build.onnx_path = args->path;
+	args->other_path = n_files > 1 ? argv[optind + 1] : NULL;
+	if (!args->build.onnx_path)
+		args->build.onnx_path = args->path;
 	return -1;
 }
 
@@ -177,6 +283,7 @@ void pk_engine_args_finish(struct pk_engine_args *args)
 	for (size_t i = 0; i < args->build.n_shapes; i++)
 		free(args->shape_names[i]);
 	pk_buf_finish(&args->card_text);
+	pk_buf_finish(&args->calibration_text);
 }
 
 bool pk_engine_args_is_onnx(const struct pk_engine_args *args)
@@ -197,6 +304,7 @@ static int build_and_open(
 	enum pk_mismatch mismatch;
 	args->build.engine_path = path;
 	int r = pk_engine_build(&args->build, &report, err);
+	pk_progress_end(&args->progress);
 	if (r == 0)
 		r = pk_engine_load(path, NULL, engine, &mismatch, err);
 	(void)unlink(path);
@@ -217,14 +325,27 @@ int pk_engine_args_open(struct pk_engine_args *args, struct pk_engine **engine, 
 int pk_engine_args_progress(void *ctx, const char *phase, int done, int total, const char *what)
 {
 	struct pk_engine_args *args = ctx;
-	if (!isatty(STDERR_FILENO))
-		return 0;
-	int permille = total > 0 ? (int)((int64_t)done * 1000 / total) : 0;
-	if (permille / 10 == args->done_permille / 10 && done > 0)
-		return 0;
-	args->done_permille = permille;
-	fprintf(stderr, "\r\033[K%-9s %3d %%  %.60s", phase, permille / 10, what);
-	if (strcmp(phase, "write") == 0)
-		fputs("\r\033[K", stderr);
+	pk_progress_tell(&args->progress, phase, done, total, what);
 	return 0;
+}
+
+json_t *pk_engine_json(const char *text)
+{
+	json_t *json = json_loads(text, 0, NULL);
+	return json ? json : json_null();
+}
+
+void pk_engine_print_json(json_t *json)
+{
+	pk_auto_json owned = json;
+	pk_auto_free char *text = owned ? json_dumps(owned, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
+	puts(text ? text : "{}");
+}
+
+int pk_engine_verb_end(struct pk_engine_args *args, const struct pk_err *err, int r)
+{
+	pk_progress_end(&args->progress);
+	if (r < 0)
+		fprintf(stderr, "picketctl: %s\n", pk_err_text(err, r));
+	return r == 0 ? PK_EXIT_OK : PK_EXIT_FAIL;
 }

@@ -2,10 +2,12 @@
 // The options that the `picketctl engine` verbs share.
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "cli/progress.h"
 #include "engine/engine.h"
 
 #define PK_MAX_INPUT_FILES 16
@@ -24,13 +26,26 @@ struct pk_engine_args {
 	char *shape_names[PK_ENGINE_MAX_BINDINGS]; // what build.shapes' names point to
 	const char *output_dir;
 	double seconds;
-	int done_permille; // progress shown so far
+	bool dot;
+	const char *other_path; // second file of verbs that take two
+	const char *golden_dir;
+	double budget_ms, budget_mib; // 0: none
+	struct pk_progress progress;
+	double tolerance; // 0: the verb's own
+	bool poison;      // --poison or PICKET_POISON=1
+	struct pk_buf calibration_text;
+	const char *samples_dir, *method, *state_path; // of calibrate
+	double percentile, float_share;
+	bool keep_first;
 };
 
 // Parses; on a mistake prints it and `usage` and returns the exit code, else -1. argv[0] is the
 // verb.
 int pk_engine_args_parse(
 	struct pk_engine_args *args, int argc, char **argv, void (*usage)(FILE *out));
+// The same for verbs that take n_files files (1 or 2).
+int pk_engine_args_parse_files(
+	struct pk_engine_args *args, int argc, char **argv, int n_files, void (*usage)(FILE *out));
 void pk_engine_args_finish(struct pk_engine_args *args);
 
 bool pk_engine_args_is_onnx(const struct pk_engine_args *args);
@@ -38,12 +53,24 @@ bool pk_engine_args_is_onnx(const struct pk_engine_args *args);
 // again at once; the map stays).
 int pk_engine_args_open(struct pk_engine_args *args, struct pk_engine **engine, struct pk_err *err)
 	pk_must_check;
-// Progress on stderr: a bar on a terminal, nothing otherwise.
+// Progress on stderr (cli/progress.h).
 int pk_engine_args_progress(void *ctx, const char *phase, int done, int total, const char *what);
+
+// JSON of an engine's section; null when it is none.
+json_t *pk_engine_json(const char *text) pk_must_check;
+// One line on stdout; takes the reference.
+void pk_engine_print_json(json_t *json);
+// Clears the progress line, tells a failure, gives the exit code.
+int pk_engine_verb_end(struct pk_engine_args *args, const struct pk_err *err, int r);
 
 // The verbs.
 int pk_engine_build_verb(int argc, char **argv);
+int pk_engine_calibrate_verb(int argc, char **argv);
 int pk_engine_run_verb(int argc, char **argv);
 int pk_engine_inspect_verb(int argc, char **argv);
 int pk_engine_check_verb(int argc, char **argv);
 int pk_engine_bench_verb(int argc, char **argv);
+int pk_engine_profile_verb(int argc, char **argv);
+int pk_engine_gate_verb(int argc, char **argv);
+int pk_engine_diff_verb(int argc, char **argv);
+int pk_engine_bisect_verb(int argc, char **argv);

@@ -1,19 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// picketctl engine inspect and bench: what an engine is made of and where its time goes.
+// picketctl engine inspect: what an engine is made of, as text, JSON or a Graphviz graph.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/engine_args.h"
+#include "cli/print.h"
+#include "engine/compile/cost.h"
+#include "engine/compile/timeline.h"
+#include "engine/gate/verdict.h"
+
+#define CHART_CELLS 64
 
 static void inspect_usage(FILE *out)
 {
-	fputs("usage: picketctl engine inspect [--json] FILE.engine|MODEL.onnx\n", out);
+	fputs("usage: picketctl engine inspect [--json|--dot] FILE.engine|MODEL.onnx\n\n"
+	      "  --json   everything as JSON\n"
+	      "  --dot    the graph for Graphviz: picketctl engine inspect --dot F | dot -Tsvg\n",
+		out);
 }
+
+// An engine with what follows from its graph.
+struct view {
+	const char *path;
+	const struct pk_engine_info *info;
+	const struct pk_graph *graph;
+	json_t *layers;
+	int64_t *live; // by layer
+	int64_t peak;
+};
 
 static json_t *bindings_json(const struct pk_binding *bindings, size_t n)
 {
@@ -28,36 +47,37 @@ static json_t *bindings_json(const struct pk_binding *bindings, size_t n)
 	return list;
 }
 
-static json_t *load_json(const char *text)
+static json_t *layers_json(const struct view *view)
 {
-	json_t *json = json_loads(text, 0, NULL);
-	return json ? json : json_null();
+	json_t *list = json_deep_copy(view->layers);
+	size_t i = 0;
+	struct pk_node *node;
+	pk_graph_each_node (node, view->graph) {
+		struct pk_cost cost = pk_cost_of_node(node);
+		json_t *layer = json_array_get(list, i);
+		json_object_set_new(layer, "flops", json_integer((json_int_t)cost.flops));
+		json_object_set_new(layer, "bytes", json_integer((json_int_t)cost.bytes));
+		json_object_set_new(layer, "live_bytes", json_integer((json_int_t)view->live[i++]));
+	}
+	return list;
 }
 
-static json_t *info_json(const struct pk_engine_info *info)
+static json_t *view_json(const struct view *view)
 {
+	const struct pk_engine_info *info = view->info;
 	char key[PK_DIGEST_TEXT];
+	struct pk_cost cost;
 	pk_digest_format(&info->key, key);
-	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "runtime",
-		info->runtime, "key_digest", key, "key", load_json(info->key_json), "inputs",
-		bindings_json(info->inputs, info->n_inputs), "outputs",
-		bindings_json(info->outputs, info->n_outputs), "layers",
-		load_json(info->layers_json), "weight_bytes", (json_int_t)info->weight_bytes,
+	pk_cost_of_graph(view->graph, &cost);
+	return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+		"runtime", info->runtime, "key_digest", key, "key", pk_engine_json(info->key_json),
+		"inputs", bindings_json(info->inputs, info->n_inputs), "outputs",
+		bindings_json(info->outputs, info->n_outputs), "layers", layers_json(view), "gate",
+		pk_engine_json(info->gate_json), "weight_bytes", (json_int_t)info->weight_bytes,
 		"activation_bytes", (json_int_t)info->activation_bytes, "lower_bound_bytes",
-		(json_int_t)info->lower_bound_bytes, "card_bytes", (json_int_t)info->card_size);
-}
-
-static void print_json(json_t *json)
-{
-	pk_auto_json owned = json;
-	pk_auto_free char *text = owned ? json_dumps(owned, JSON_SORT_KEYS | JSON_COMPACT) : NULL;
-	puts(text ? text : "{}");
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-	return text ? text : "";
+		(json_int_t)info->lower_bound_bytes, "card_bytes", (json_int_t)info->card_size,
+		"live_peak_bytes", (json_int_t)view->peak, "flops", (json_int_t)cost.flops,
+		"traffic_bytes", (json_int_t)cost.bytes);
 }
 
 static void print_bindings(const char *what, const struct pk_binding *bindings, size_t n)
@@ -70,24 +90,179 @@ static void print_bindings(const char *what, const struct pk_binding *bindings, 
 	}
 }
 
-static void print_info(const char *path, const struct pk_engine_info *info)
+// One line of bars: each cell stands for some steps and shows the largest of them.
+static void print_chart(const struct view *view)
 {
-	char key[PK_DIGEST_TEXT];
+	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+	int n = view->graph->n_nodes, cells = PK_MIN(n, CHART_CELLS);
+	printf("  live        ");
+	for (int c = 0; c < cells; c++) {
+		int64_t most = 0;
+		for (int i = (int)((int64_t)c * n / cells); i < (int64_t)(c + 1) * n / cells; i++)
+			most = PK_MAX(most, view->live[i]);
+		int64_t level = view->peak ? most * 7 / view->peak : 0;
+		fputs(bars[level], stdout);
+	}
+	putchar('\n');
+}
+
+static int peak_step(const struct view *view)
+{
+	int i = 0;
+	while (i + 1 < view->graph->n_nodes && view->live[i] < view->peak)
+		i++;
+	return i;
+}
+
+static void print_layers(const struct view *view)
+{
+	static const char *const headings[] = {
+		"#", "op", "kernel", "type", "MFLOP", "traffic", "live", "layer"};
+	struct pk_table table = {
+		.headings = headings, .n_columns = PK_ARRAY_LEN(headings), .right = 0x71};
+	size_t i = 0;
+	struct pk_node *node;
+	pk_graph_each_node (node, view->graph) {
+		const json_t *layer = json_array_get(view->layers, i);
+		struct pk_cost cost = pk_cost_of_node(node);
+		char traffic[PK_SIZE_TEXT], live[PK_SIZE_TEXT];
+		pk_format_size((double)cost.bytes, traffic);
+		pk_format_size((double)view->live[i], live);
+		pk_table_add(&table, "%zu", i++);
+		pk_table_add(&table, "%s", pk_json_text(layer, "op"));
+		pk_table_add(&table, "%s", pk_json_text(layer, "kernel"));
+		pk_table_add(
+			&table, "%s%s", pk_json_text(layer, "dtype"), pk_json_text(layer, "shape"));
+		pk_table_add(&table, "%.3f", (double)cost.flops / 1e6);
+		pk_table_add(&table, "%s", traffic);
+		pk_table_add(&table, "%s", live);
+		pk_table_add(&table, "%.60s", pk_json_text(layer, "name"));
+	}
+	pk_table_print(&table);
+	pk_table_finish(&table);
+}
+
+static void print_gate(const struct view *view)
+{
+	pk_auto_json json = pk_engine_json(view->info->gate_json);
+	struct pk_gate_verdict verdict;
+	pk_auto_buf struct pk_buf out;
+	pk_buf_init(&out, 1u << 16);
+	if (pk_gate_verdict_from_json(json, &verdict, NULL) < 0)
+		return; // built before there were rows
+	pk_gate_verdict_print(&verdict, &out);
+	printf("\n%s", pk_buf_cstr(&out));
+}
+
+static void print_view(const struct view *view)
+{
+	const struct pk_engine_info *info = view->info;
+	char key[PK_DIGEST_TEXT], live[PK_SIZE_TEXT];
+	struct pk_cost cost;
 	pk_digest_format(&info->key, key);
-	printf("%s  runtime %s\n  key         %s\n", path, info->runtime, key);
+	pk_cost_of_graph(view->graph, &cost);
+	pk_format_size((double)view->peak, live);
+	printf("%s  runtime %s\n  key         %s\n", view->path, info->runtime, key);
 	print_bindings("input", info->inputs, info->n_inputs);
 	print_bindings("output", info->outputs, info->n_outputs);
-	printf("  memory      weights %.2f MiB, activations %.2f MiB (lower bound %.2f)\n\n",
+	printf("  memory      weights %.2f MiB, activations %.2f MiB (lower bound %.2f)\n",
 		(double)info->weight_bytes / 1048576, (double)info->activation_bytes / 1048576,
 		(double)info->lower_bound_bytes / 1048576);
-	pk_auto_json layers = load_json(info->layers_json);
-	size_t i;
-	json_t *layer;
-	json_array_foreach (layers, i, layer) {
-		printf("  %3zu  %-14s %-22s %s%-20s %.60s\n", i, text_of(layer, "op"),
-			text_of(layer, "kernel"), text_of(layer, "dtype"), text_of(layer, "shape"),
-			text_of(layer, "name"));
+	printf("  work        %.3f GFLOP, %.1f MiB moved\n", (double)cost.flops / 1e9,
+		(double)cost.bytes / 1048576);
+	if (view->graph->n_nodes > 0)
+		printf("  live peak   %s at step %d\n", live, peak_step(view));
+	if (isatty(STDOUT_FILENO))
+		print_chart(view);
+	putchar('\n');
+	print_layers(view);
+	print_gate(view);
+}
+
+static void dot_value(struct pk_buf *out, const struct pk_value *value)
+{
+	char shape[PK_SHAPE_TEXT_MAX];
+	pk_shape_format(&value->shape, shape);
+	pk_buf_printf(out, "  v%d [shape=oval, label=", value->id);
+	pk_buf_json_string(out, value->name);
+	pk_buf_printf(out, ", tooltip=\"%s%s\"];\n", pk_dtype_name(value->dtype), shape);
+}
+
+static void dot_edge(struct pk_buf *out, const struct pk_value *value, const char *to, int id,
+	const int *producers)
+{
+	char shape[PK_SHAPE_TEXT_MAX];
+	pk_shape_format(&value->shape, shape);
+	if (value->producer)
+		pk_buf_printf(out, "  n%d", producers[value->id]);
+	else
+		pk_buf_printf(out, "  v%d", value->id);
+	pk_buf_printf(out, " -> %s%d [label=\"%s\"];\n", to, id, shape);
+}
+
+static void dot_node(struct pk_buf *out, const struct pk_node *node, int step, const int *producers)
+{
+	pk_buf_printf(out, "  n%d [label=\"%s\\n%s\", tooltip=", step, pk_op_info(node->op)->name,
+		node->kernel ? node->kernel : "");
+	pk_buf_json_string(out, node->name);
+	pk_buf_str(out, "];\n");
+	for (int i = 0; i < node->n_inputs; i++) {
+		const struct pk_value *value = node->inputs[i];
+		if (value && (value->producer || value->is_input)) // weights would only clutter
+			dot_edge(out, value, "n", step, producers);
 	}
+}
+
+static int print_dot(const struct view *view)
+{
+	const struct pk_graph *graph = view->graph;
+	pk_auto_free int *producers = calloc((size_t)graph->n_values + 1, sizeof(*producers));
+	pk_auto_buf struct pk_buf out;
+	pk_buf_init(&out, 64u << 20);
+	if (!producers)
+		return -ENOMEM;
+	pk_buf_str(&out, "digraph engine {\n  node [shape=box];\n");
+	int step = 0;
+	struct pk_node *node;
+	for (int i = 0; i < graph->n_inputs; i++)
+		dot_value(&out, graph->inputs[i]);
+	pk_graph_each_node (node, graph) {
+		for (int i = 0; i < node->n_outputs; i++)
+			producers[node->outputs[i]->id] = step;
+		dot_node(&out, node, step++, producers);
+	}
+	for (int i = 0; i < graph->n_outputs; i++) {
+		const struct pk_value *value = graph->outputs[i];
+		if (!value->producer)
+			continue;
+		dot_value(&out, value);
+		dot_edge(&out, value, "v", value->id, producers);
+	}
+	pk_buf_str(&out, "}\n");
+	fputs(pk_buf_cstr(&out), stdout);
+	return pk_buf_error(&out);
+}
+
+static int show(
+	const struct pk_engine_args *args, const struct pk_engine *engine, struct pk_err *err)
+{
+	struct view view = {.path = args->path,
+		.info = pk_engine_info(engine),
+		.graph = pk_engine_graph(engine)};
+	pk_auto_json layers = pk_engine_json(view.info->layers_json);
+	pk_auto_free int64_t *live = calloc((size_t)view.graph->n_nodes + 1, sizeof(*live));
+	view.layers = layers;
+	view.live = live;
+	view.peak = live ? pk_timeline_make(view.graph, live) : -ENOMEM;
+	if (view.peak < 0)
+		return pk_fail(err, -ENOMEM, "out of memory");
+	if (args->dot)
+		return print_dot(&view);
+	if (args->json)
+		pk_engine_print_json(view_json(&view));
+	else
+		print_view(&view);
+	return 0;
 }
 
 int pk_engine_inspect_verb(int argc, char **argv)
@@ -99,147 +274,7 @@ int pk_engine_inspect_verb(int argc, char **argv)
 	struct pk_err err = {0};
 	pk_auto(pk_engine) engine = NULL;
 	int r = pk_engine_args_open(&args, &engine, &err);
-	if (r < 0) {
-		fprintf(stderr, "picketctl: %s\n", pk_err_text(&err, r));
-		return PK_EXIT_FAIL;
-	}
-	if (args.json)
-		print_json(info_json(pk_engine_info(engine)));
-	else
-		print_info(args.path, pk_engine_info(engine));
-	return PK_EXIT_OK;
-}
-
-static void bench_usage(FILE *out)
-{
-	fputs("usage: picketctl engine bench [--seconds N] [--json] FILE.engine|MODEL.onnx\n\n"
-	      "Runs the engine on zeros, one run at a time; then times each layer.\n",
-		out);
-}
-
-#define MAX_RUNS     100000
-#define PROFILE_RUNS 20
-#define MAX_LAYERS   10000
-
-struct bench {
-	int64_t *ns; // sorted after measuring
-	int n_runs;
-	int64_t *layer_ns; // minimum over PROFILE_RUNS
-	int n_layers;
-};
-
-static int compare_ns(const void *pa, const void *pb)
-{
-	int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-	return a < b ? -1 : a > b;
-}
-
-static int run_once(struct pk_context *context, struct pk_err *err)
-{
-	int r = pk_context_submit(context, 0, err);
-	return r < 0 ? r : pk_context_wait(context, 0, err);
-}
-
-static int measure(
-	struct bench *bench, struct pk_context *context, double seconds, struct pk_err *err)
-{
-	int64_t end = pk_now_ns() + (int64_t)(seconds * (double)PK_NS_PER_S);
-	int r = run_once(context, err);
-	while (r == 0 && bench->n_runs < MAX_RUNS && (bench->n_runs < 3 || pk_now_ns() < end)) {
-		int64_t start = pk_now_ns();
-		r = run_once(context, err);
-		bench->ns[bench->n_runs++] = pk_now_ns() - start;
-	}
-	qsort(bench->ns, (size_t)bench->n_runs, sizeof(bench->ns[0]), compare_ns);
-	return r;
-}
-
-static int profile(struct bench *bench, struct pk_context *context, struct pk_err *err)
-{
-	pk_auto_free int64_t *once = calloc((size_t)bench->n_layers + 1, sizeof(*once));
-	if (!once)
-		return pk_fail(err, -ENOMEM, "out of memory");
-	for (int run = 0; run < PROFILE_RUNS; run++) {
-		int r = pk_context_profile(context, 0, once, bench->n_layers, err);
-		if (r < 0)
-			return r;
-		for (int i = 0; i < bench->n_layers; i++)
-			bench->layer_ns[i] =
-				run == 0 ? once[i] : PK_MIN(bench->layer_ns[i], once[i]);
-	}
-	return 0;
-}
-
-static double at_quantile_ms(const struct bench *bench, double q)
-{
-	int i = (int)(q * (bench->n_runs - 1) + 0.5);
-	return (double)bench->ns[i] / (double)PK_NS_PER_MS;
-}
-
-static void print_bench(const struct bench *bench, json_t *layers, bool json)
-{
-	json_t *rows = json_array();
-	int64_t total = 0;
-	for (int i = 0; i < bench->n_layers; i++)
-		total += bench->layer_ns[i];
-	for (int i = 0; i < bench->n_layers; i++) {
-		const json_t *layer = json_array_get(layers, (size_t)i);
-		double us = (double)bench->layer_ns[i] / (double)PK_NS_PER_US;
-		double share = total ? 100.0 * (double)bench->layer_ns[i] / (double)total : 0;
-		json_array_append_new(
-			rows, json_pack("{s:s, s:s, s:s, s:f}", "name", text_of(layer, "name"),
-				      "op", text_of(layer, "op"), "kernel",
-				      text_of(layer, "kernel"), "us", us));
-		if (!json && share >= 1)
-			printf("  %5.1f %%  %9.1f us  %-14s %-20s %.60s\n", share, us,
-				text_of(layer, "op"), text_of(layer, "kernel"),
-				text_of(layer, "name"));
-	}
-	double p50 = at_quantile_ms(bench, 0.5), p90 = at_quantile_ms(bench, 0.9);
-	if (json)
-		print_json(json_pack("{s:i, s:f, s:f, s:f, s:o}", "runs", bench->n_runs, "p50_ms",
-			p50, "p90_ms", p90, "min_ms", at_quantile_ms(bench, 0), "layers",
-			json_incref(rows)));
-	else
-		printf("%d runs: p50 %.3f ms, p90 %.3f ms, min %.3f ms (layers below 1 %% not "
-		       "listed)\n",
-			bench->n_runs, p50, p90, at_quantile_ms(bench, 0));
-	json_decref(rows);
-}
-
-static int bench(struct pk_engine_args *args, struct pk_err *err)
-{
-	pk_auto(pk_engine) engine = NULL;
-	int r = pk_engine_args_open(args, &engine, err);
-	if (r < 0)
-		return r;
-	pk_auto_json layers = load_json(pk_engine_info(engine)->layers_json);
-	int n_layers = (int)PK_MIN(json_array_size(layers), (size_t)MAX_LAYERS);
-	pk_auto_free int64_t *ns = calloc(MAX_RUNS, sizeof(*ns));
-	pk_auto_free int64_t *layer_ns = calloc((size_t)n_layers + 1, sizeof(*layer_ns));
-	if (!ns || !layer_ns)
-		return pk_fail(err, -ENOMEM, "out of memory");
-	pk_auto(pk_context) context = NULL; // goes before the engine
-	struct bench found = {.ns = ns, .layer_ns = layer_ns, .n_layers = n_layers};
-	r = pk_context_create(engine, 1, &context, err);
 	if (r == 0)
-		r = measure(&found, context, args->seconds, err);
-	if (r == 0)
-		r = profile(&found, context, err);
-	if (r == 0)
-		print_bench(&found, layers, args->json);
-	return r;
-}
-
-int pk_engine_bench_verb(int argc, char **argv)
-{
-	pk_cleanup(pk_engine_args_finish) struct pk_engine_args args;
-	int code = pk_engine_args_parse(&args, argc, argv, bench_usage);
-	if (code >= 0)
-		return code;
-	struct pk_err err = {0};
-	int r = bench(&args, &err);
-	if (r < 0)
-		fprintf(stderr, "picketctl: %s\n", pk_err_text(&err, r));
-	return r == 0 ? PK_EXIT_OK : PK_EXIT_FAIL;
+		r = show(&args, engine, &err);
+	return pk_engine_verb_end(&args, &err, r);
 }

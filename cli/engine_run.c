@@ -15,6 +15,9 @@ static void usage(FILE *out)
 	      "  --input [NAME=]FILE.npy   once per input (the name may be left out if there is "
 	      "one)\n"
 	      "  --output-dir DIR          one <output>.npy each, '/' in names becomes '_'\n"
+	      "  --poison                  dead memory is NaN before each layer: results must stay "
+	      "the\n"
+	      "                            same (a check on memory planning; PICKET_POISON=1 too)\n"
 	      "  --json                    {outputs: [{name, dtype, shape, file}]}\n"
 	      "The build options of `picketctl engine build` apply to a model.\n",
 		out);
@@ -116,6 +119,8 @@ static int run(struct pk_engine_args *args, struct pk_err *err)
 	pk_auto(pk_context) context = NULL; // goes before the engine
 	const struct pk_engine_info *info = pk_engine_info(engine);
 	r = pk_context_create(engine, 1, &context, err);
+	if (r == 0 && args->poison)
+		r = pk_context_set_poison(context, true, err);
 	for (size_t i = 0; r == 0 && i < args->n_inputs; i++)
 		r = feed_file(context, info, args->inputs[i].name, args->inputs[i].file, err);
 	if (r == 0)

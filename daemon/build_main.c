@@ -15,6 +15,7 @@
 #include "config/card.h"
 #include "daemon/build_proto.h"
 #include "daemon/golden.h"
+#include "engine/compile/gate_file.h"
 #include "engine/engine.h"
 
 #define MAX_CARD_BYTES (1u << 20)
@@ -25,7 +26,8 @@ struct job {
 	json_t *json;
 	struct pk_buf card_text;
 	struct pk_card *card;
-	const json_t *golden;    // {title: path}, borrowed; NULL: none
+	const json_t *files; // {title: path} of golden samples, borrowed; NULL: none
+	struct pk_golden *golden;
 	const char *engine_path; // final place; built beside it, moved there once gated
 	char *new_path;
 	struct pk_build_options options;
@@ -34,6 +36,7 @@ struct job {
 
 static void job_finish(struct job *job)
 {
+	pk_golden_destroy(job->golden); // before the card and the JSON it points to
 	json_decref(job->json);
 	free(job->new_path);
 	pk_buf_finish(&job->card_text);
@@ -162,7 +165,7 @@ static int read_members(struct job *job, const char **card, struct pk_err *err)
 	int64_t opt_level = 0;
 	int r = pk_json_get_int(job->json, "opt_level", &opt_level, err);
 	job->options.opt_level = (int)opt_level;
-	job->golden = json_object_get(job->json, "golden");
+	job->files = json_object_get(job->json, "golden");
 	return r;
 }
 
@@ -180,13 +183,50 @@ static int read_job(struct job *job, struct pk_err *err)
 	return r < 0 ? r : read_shapes(job, err);
 }
 
+static int load_golden(struct job *job, struct pk_err *err)
+{
+	if (!json_is_object(job->files) || !job->card)
+		return 0;
+	int r = pk_golden_load(job->card, job->files, &job->golden, err);
+	job->options.gate_samples = pk_golden_samples(job->golden, &job->options.n_gate_samples);
+	return r;
+}
+
+// The verdict that the build left in the engine file.
+static int read_verdict(const char *path, struct pk_gate_verdict *verdict,
+	const struct pk_gate_profile **profile, json_t **json, struct pk_err *err)
+{
+	pk_auto(pk_engine) engine = NULL;
+	enum pk_mismatch mismatch;
+	int r = pk_engine_load(path, NULL, &engine, &mismatch, err);
+	if (r < 0)
+		return r;
+	const struct pk_engine_info *info = pk_engine_info(engine);
+	*profile = pk_gate_profile_of_key(info->key_json);
+	r = pk_json_parse(info->gate_json, strlen(info->gate_json), "verdict", json, err);
+	return r < 0 ? r : pk_gate_verdict_from_json(*json, verdict, err);
+}
+
+static int gate_golden(const struct job *job, struct pk_err *err)
+{
+	struct pk_gate_verdict verdict;
+	const struct pk_gate_profile *profile = NULL;
+	pk_auto_json json = NULL; // holds the verdict's words
+	int r = read_verdict(job->new_path, &verdict, &profile, &json, err);
+	if (r == 0 && !profile)
+		r = pk_fail(err, -EBADMSG, "the engine's key has no precision");
+	if (r == 0)
+		r = pk_golden_judge(job->golden, job->new_path, profile, &verdict, err);
+	if (r == 0)
+		r = pk_gate_verdict_result(&verdict, err);
+	return r < 0 ? r : pk_gate_file_record(job->new_path, &verdict, err);
+}
+
 // An engine becomes visible under its name only after every gate: a cut in between leaves a file
 // that nobody takes.
 static int gate_and_place(const struct job *job, struct pk_err *err)
 {
-	int r = 0;
-	if (json_is_object(job->golden) && job->card)
-		r = pk_golden_check(job->new_path, job->card, job->golden, err);
+	int r = job->golden ? gate_golden(job, err) : 0;
 	if (r == 0 && rename(job->new_path, job->engine_path) < 0)
 		r = pk_fail_errno(err, "%s", job->engine_path);
 	if (r < 0)
@@ -223,6 +263,8 @@ int main(void)
 	job.options.progress = on_progress;
 	job.options.ctx = &job;
 	int r = read_job(&job, &err);
+	if (r == 0)
+		r = load_golden(&job, &err);
 	if (r == 0)
 		r = pk_engine_build(&job.options, &report, &err);
 	if (r == 0)

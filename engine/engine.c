@@ -15,6 +15,7 @@ struct pk_engine {
 	void *loaded;
 	char *key_json;
 	char *layers_json;
+	char *gate_json;
 	struct pk_binding *bindings; // inputs, then outputs
 	struct pk_engine_info info;
 };
@@ -71,7 +72,8 @@ static int describe(struct pk_engine *engine, struct pk_err *err)
 	size_t n_inputs = (size_t)graph->n_inputs, n_outputs = (size_t)graph->n_outputs;
 	engine->bindings = calloc(n_inputs + n_outputs + 1, sizeof(*engine->bindings));
 	engine->layers_json = section_text(engine->plan, PK_SECTION_LAYERS);
-	if (!engine->bindings || !engine->layers_json)
+	engine->gate_json = section_text(engine->plan, PK_SECTION_GATE);
+	if (!engine->bindings || !engine->layers_json || !engine->gate_json)
 		return pk_fail(err, -ENOMEM, "out of memory");
 	for (size_t i = 0; i < n_inputs; i++)
 		describe_binding(graph->inputs[i], &engine->bindings[i]);
@@ -88,6 +90,7 @@ static int describe(struct pk_engine *engine, struct pk_err *err)
 		.card = card.data,
 		.card_size = card.size,
 		.layers_json = engine->layers_json,
+		.gate_json = engine->gate_json,
 		.weight_bytes = loaded.weight_bytes,
 		.activation_bytes = loaded.activation_bytes,
 		.lower_bound_bytes = loaded.lower_bound_bytes,
@@ -133,8 +136,14 @@ void pk_engine_unload(struct pk_engine *engine)
 	pk_plan_close(engine->plan);
 	free(engine->bindings);
 	free(engine->layers_json);
+	free(engine->gate_json);
 	free(engine->key_json);
 	free(engine);
+}
+
+const struct pk_graph *pk_engine_graph(const struct pk_engine *engine)
+{
+	return engine->runtime->describe(engine->loaded, NULL);
 }
 
 const struct pk_engine_info *pk_engine_info(const struct pk_engine *engine)
@@ -196,6 +205,14 @@ int pk_context_profile(
 	if (!runtime->profile)
 		return pk_fail(err, -ENOTSUP, "runtime `%s` has no profile", runtime->name);
 	return runtime->profile(context->runtime_context, slot, ns, n_layers, err);
+}
+
+int pk_context_set_poison(struct pk_context *context, bool on, struct pk_err *err)
+{
+	const struct pk_runtime_ops *runtime = context->engine->runtime;
+	if (!runtime->set_poison)
+		return pk_fail(err, -ENOTSUP, "runtime `%s` has no poison mode", runtime->name);
+	return runtime->set_poison(context->runtime_context, on, err);
 }
 
 size_t pk_engine_runtimes(struct pk_runtime_status *out, size_t max)

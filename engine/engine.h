@@ -18,10 +18,20 @@
 #define PK_ENGINE_MAX_DISABLED 32
 #define PK_ENGINE_MAX_SLOTS    8
 
+// What the arithmetic of an engine is mostly done in.
+enum pk_precision {
+	PK_PRECISION_FP32 = 0,
+	PK_PRECISION_FP16,
+	PK_PRECISION_INT8,
+};
+const char *pk_precision_name(enum pk_precision precision); // "fp32"
+
 struct pk_input_shape {
 	const char *name; // graph input, or a symbolic dimension (then shape is rank 1: its value)
 	struct pk_shape shape;
 };
+
+struct pk_gate_sample; // engine/gate/gate.h
 
 // Zero means default everywhere.
 struct pk_build_options {
@@ -36,9 +46,17 @@ struct pk_build_options {
 	size_t n_disabled_passes;
 	const void *card; // bytes kept in the engine; NULL: none
 	size_t card_size;
-	// The engine is compared with the reference on seeded noise before it is written: largest
-	// difference as a part of the output's range, and cosine. 0: 1e-3 and 0.999.
+	enum pk_precision precision; // stands in the key and chooses the gate's profile
+	const void *calibration; // what pk_engine_calibrate wrote; needed for int8, for it alone
+	size_t calibration_size;
+	// The engine is compared with the reference before it is written (engine/gate/): largest
+	// difference as a part of the output's range, and cosine. 0: those of the precision's
+	// profile.
 	double max_rel_err, min_cosine;
+	// Pictures for the same comparison, as tensors of the only input; for large models only the
+	// first is used.
+	const struct pk_gate_sample *gate_samples;
+	size_t n_gate_samples;
 	// Called often enough for a heartbeat; phase: "import", "optimise", "tune", "gate",
 	// "write". Non-zero cancels (-ECANCELED).
 	int (*progress)(void *ctx, const char *phase, int done, int total, const char *what);
@@ -57,6 +75,37 @@ struct pk_build_report {
 // runtime here; -EBADE: the gate refused the result; -ECANCELED; -ENOMEM; errno of files.
 int pk_engine_build(const struct pk_build_options *options, struct pk_build_report *report,
 	struct pk_err *err) pk_must_check;
+
+struct pk_calibrate_options {
+	const char *onnx_path;
+	struct pk_input_shape shapes[PK_ENGINE_MAX_BINDINGS];
+	size_t n_shapes;
+	const char *disabled_passes[PK_ENGINE_MAX_DISABLED]; // as the build will have them
+	size_t n_disabled_passes;
+	const char *method; // "minmax", "percentile", "entropy"
+	double percentile;  // 0: 99.99
+	bool keep_first;    // the first layer stays in float
+	// While the outputs of the integer form are worse than these, the worst layers are taken
+	// back to float, up to max_float_share of them. 0: 20 dB, 0.99, 0.2; negative share: none.
+	double min_sqnr_db, min_cosine, max_float_share;
+	const char *state_path; // kept up while it runs, so that it can go on; NULL: none
+	// Sample i as the dense f32 bytes of the model's only input.
+	int (*sample)(void *ctx, size_t idx, void *data, const struct pk_shape *shape,
+		struct pk_err *err);
+	size_t n_samples; // above 0; the last few also judge the outputs
+	int (*progress)(void *ctx, const char *phase, int done, int total, const char *what);
+	void *ctx;
+};
+
+struct pk_calibrate_report {
+	int n_resumed, n_ranges, n_layers, n_float;
+	double first_sqnr_db, sqnr_db, cosine; // all layers integer; as recorded
+};
+
+// Runs the samples through the float graph and appends the calibration record to out. -ENOTSUP:
+// more than one input; -ECANCELED; -EINVAL; -ENOMEM; what sample gives; errno of files.
+int pk_engine_calibrate(const struct pk_calibrate_options *options, struct pk_buf *out,
+	struct pk_calibrate_report *report, struct pk_err *err) pk_must_check;
 
 // The key an engine built with these options on this machine has, without building: canonical JSON
 // in text (nullable) and its digest. Reads and hashes the ONNX file.
@@ -93,10 +142,15 @@ struct pk_engine_info {
 	const void *card; // bytes or NULL
 	size_t card_size;
 	const char *layers_json;               // for people
+	const char *gate_json;                 // verdict (engine/gate/verdict.h)
 	size_t weight_bytes, activation_bytes; // mapped; per slot
 	size_t lower_bound_bytes;              // of any placement of the activations
 };
 const struct pk_engine_info *pk_engine_info(const struct pk_engine *engine);
+
+struct pk_graph;
+// The graph with its kernels, for tools; owned by the engine.
+const struct pk_graph *pk_engine_graph(const struct pk_engine *engine);
 
 struct pk_context;
 // n_slots 1..8 runs may be in flight. One thread drives a context.
@@ -116,6 +170,11 @@ const void *pk_context_output(const struct pk_context *context, int slot, size_t
 // Runs what lies in the slot's inputs once more, timing each layer of layers_json in order.
 int pk_context_profile(struct pk_context *context, int slot, int64_t *ns, int n_layers,
 	struct pk_err *err) pk_must_check;
+
+// A check on memory planning: from now on everything in the slots that holds no live tensor is
+// filled with NaN before each layer. Results must stay the same to the bit; runs get slow. Inputs
+// do not survive a run. -ENOTSUP: the runtime cannot.
+int pk_context_set_poison(struct pk_context *context, bool on, struct pk_err *err) pk_must_check;
 
 // The runtimes of this build and what probe said: name, 0 or -errno, reason or identity.
 struct pk_runtime_status {

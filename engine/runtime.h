@@ -71,6 +71,9 @@ struct pk_runtime_ops {
 	const void *(*output)(void *context, int slot, int output_idx);
 	// Runs the slot's inputs once more, timing each node: ns[i] for the i-th node. Optional.
 	int (*profile)(void *context, int slot, int64_t *ns, int n_nodes, struct pk_err *err);
+	// A check on memory planning: fills what holds nothing live with NaN (all bits set) before
+	// each node. Runs get slow. Optional.
+	int (*set_poison)(void *context, bool on, struct pk_err *err);
 	void (*context_destroy)(void *context);
 	void (*unload)(void *loaded);
 };

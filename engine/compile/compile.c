@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/json.h"
+#include "engine/calibrate/insert.h"
+#include "engine/compile/cost.h"
 #include "engine/compile/key.h"
 #include "engine/compile/timing_cache.h"
 #include "engine/cpu/eval.h"
@@ -17,7 +20,8 @@
 #include "engine/passes/pass.h"
 #include "engine/runtime.h"
 
-#define MAX_KEY_BYTES 65536
+#define MAX_KEY_BYTES        65536
+#define MAX_FLOPS_ALL_INPUTS INT64_C(4000000000)
 
 struct build {
 	const struct pk_build_options *options;
@@ -28,6 +32,7 @@ struct build {
 	struct pk_buf key;
 	struct pk_plan_writer *writer;
 	struct pk_timing_cache *timing;
+	enum pk_precision judged_as; // which profile the gate takes
 };
 
 static void build_finish(struct build *build)
@@ -60,6 +65,29 @@ static int find_runtime(const char *name, const struct pk_runtime_ops **ops,
 	return (*ops)->probe(target, err);
 }
 
+// The float graph as it was calibrated, with quantised pairs in it.
+static int quantize(struct build *build, struct pk_err *err)
+{
+	const struct pk_build_options *options = build->options;
+	struct pk_calibration calibration;
+	int r = pk_calibration_parse(
+		options->calibration, options->calibration_size, &calibration, err);
+	if (r < 0)
+		return r;
+	int n = 0;
+	if (!pk_digest_equal(&calibration.model, &build->model.digest))
+		r = pk_fail(err, -EINVAL, "the calibration is of another model");
+	if (r == 0)
+		r = pk_float_form(build->model.graph, options->disabled_passes,
+			options->n_disabled_passes, err);
+	if (r == 0)
+		r = pk_calibration_insert(build->model.graph, &calibration, &n, err);
+	if (r == 0 && n == 0)
+		r = pk_fail(err, -EINVAL, "the calibration's ranges fit no layer");
+	pk_calibration_finish(&calibration);
+	return r;
+}
+
 static int optimise(struct build *build, struct pk_err *err)
 {
 	struct pk_pass_options passes = {
@@ -68,12 +96,25 @@ static int optimise(struct build *build, struct pk_err *err)
 		.evaluator = &pk_cpu_evaluator,
 	};
 	int r = begin_phase(build, "optimise", err);
+	if (r == 0 && build->options->precision == PK_PRECISION_INT8)
+		r = quantize(build, err);
 	return r < 0 ? r : pk_passes_run(build->model.graph, &passes, NULL, err);
 }
 
 static int forward_tune_progress(void *ctx, int done, int total, const char *what)
 {
 	return tell(ctx, "tune", done, total, what);
+}
+
+// A model that comes quantised is judged as such: its sums round where the reference does not.
+static bool is_quantized(const struct pk_graph *graph)
+{
+	const struct pk_node *node;
+	pk_graph_each_node (node, graph) {
+		if (node->op == PK_OP_QCONV || node->op == PK_OP_QMATMUL)
+			return true;
+	}
+	return false;
 }
 
 static int tune(struct build *build, struct pk_err *err)
@@ -89,6 +130,8 @@ static int tune(struct build *build, struct pk_err *err)
 	build->report->n_measured = job.n_measured;
 	build->report->n_cache_hits = job.n_cache_hits;
 	build->report->n_layers = build->model.graph->n_nodes;
+	build->judged_as =
+		is_quantized(build->model.graph) ? PK_PRECISION_INT8 : build->options->precision;
 	return r;
 }
 
@@ -130,7 +173,11 @@ static int add_identity(struct build *build, struct pk_err *err)
 static int prepare(struct build *build, struct pk_err *err)
 {
 	const struct pk_build_options *options = build->options;
+	if ((options->precision == PK_PRECISION_INT8) != (options->calibration != NULL))
+		return pk_fail(err, -EINVAL, "int8 and a calibration go together");
 	int r = find_runtime(options->runtime, &build->runtime, &build->target, err);
+	if (r == 0 && options->precision == PK_PRECISION_FP16)
+		r = pk_fail(err, -ENOTSUP, "runtime `%s` has no fp16 engines", options->runtime);
 	if (r == 0)
 		r = begin_phase(build, "import", err);
 	if (r == 0)
@@ -147,36 +194,72 @@ static int prepare(struct build *build, struct pk_err *err)
 	return pk_digest_bytes(build->key.data, build->key.len, &build->report->key);
 }
 
-// Untuned engines serve within seconds: they are only checked for finite outputs of the right
-// shape.
+static int forward_gate_progress(void *ctx, int done, int total, const char *what)
+{
+	return tell(ctx, "gate", done, total, what);
+}
+
+static struct pk_gate_profile choose_profile(const struct build *build)
+{
+	const struct pk_build_options *options = build->options;
+	struct pk_gate_profile profile = *pk_gate_profile_of(build->judged_as);
+	pk_gate_profile_limit(&profile, options->max_rel_err, options->min_cosine);
+	return profile;
+}
+
+// The reference is plain and slow: a large model is judged on noise and one sample while it is
+// built. The choice follows from the model only, never from how fast this machine is.
+static void choose_inputs(const struct pk_build_options *options, const struct pk_graph *reference,
+	struct pk_gate_job *job)
+{
+	struct pk_cost cost;
+	job->patterns = 1u << PK_GATE_NOISE_PATTERN;
+	if (!reference)
+		return;
+	pk_cost_of_graph(reference, &cost);
+	bool is_large = cost.flops > MAX_FLOPS_ALL_INPUTS;
+	if (!is_large)
+		job->patterns = PK_GATE_ALL_PATTERNS;
+	job->samples = options->gate_samples;
+	job->n_samples =
+		is_large ? PK_MIN(options->n_gate_samples, (size_t)1) : options->n_gate_samples;
+}
+
+static int run_gate(struct build *build, const struct pk_graph *reference, struct pk_err *err)
+{
+	struct pk_gate_profile profile = choose_profile(build);
+	struct pk_gate_job job = {
+		.runtime = build->runtime,
+		.reference = reference,
+		.profile = &profile,
+		.progress = forward_gate_progress,
+		.ctx = build,
+	};
+	choose_inputs(build->options, reference, &job);
+	struct pk_loaded_info loaded = {0};
+	struct pk_gate_verdict verdict;
+	int r = pk_gate_run(&job, build->writer, &verdict, &loaded, err);
+	build->report->max_rel_err = verdict.max_rel_err;
+	build->report->min_cosine = verdict.min_cosine;
+	build->report->weight_bytes = (int64_t)loaded.weight_bytes;
+	build->report->peak_bytes = (int64_t)loaded.activation_bytes;
+	build->report->lower_bound_bytes = (int64_t)loaded.lower_bound_bytes;
+	return r;
+}
+
+// Untuned engines serve within seconds: they are only checked for finite, repeatable outputs.
 static int gate(struct build *build, struct pk_err *err)
 {
 	const struct pk_build_options *options = build->options;
-	struct pk_gate_limits limits = {
-		.max_rel_err = options->max_rel_err > 0 ? options->max_rel_err : 1e-3,
-		.min_cosine = options->min_cosine > 0 ? options->min_cosine : 0.999,
-		.finite_only = options->opt_level == 0,
-	};
-	int r = begin_phase(build, "gate", err);
-	if (r < 0)
-		return r;
 	struct pk_source_model reference = {0};
-	if (!limits.finite_only)
+	int r = begin_phase(build, "gate", err);
+	if (r == 0 && (options->opt_level > 0 || options->precision != PK_PRECISION_FP32))
 		r = pk_source_model_open(&reference, options->onnx_path, options->shapes,
 			options->n_shapes, NULL, err);
-	struct pk_gate_verdict verdict = {0};
 	if (r == 0)
-		r = pk_gate_run(
-			build->runtime, build->writer, reference.graph, &limits, &verdict, err);
+		r = run_gate(build, reference.graph, err);
 	pk_source_model_close(&reference);
-	if (r < 0)
-		return r;
-	build->report->max_rel_err = verdict.max_rel_err;
-	build->report->min_cosine = verdict.min_cosine;
-	build->report->weight_bytes = (int64_t)verdict.loaded.weight_bytes;
-	build->report->peak_bytes = (int64_t)verdict.loaded.activation_bytes;
-	build->report->lower_bound_bytes = (int64_t)verdict.loaded.lower_bound_bytes;
-	return 0;
+	return r;
 }
 
 int pk_engine_build(
@@ -193,6 +276,7 @@ int pk_engine_build(
 		r = tune(&build, err);
 	if (r == 0)
 		r = add_identity(&build, err);
+	pk_source_model_close(&build.model); // the gate needs the memory
 	if (r == 0)
 		r = gate(&build, err);
 	if (r == 0)

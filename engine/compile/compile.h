@@ -20,4 +20,8 @@ struct pk_source_model {
 int pk_source_model_open(struct pk_source_model *model, const char *path,
 	const struct pk_input_shape *shapes, size_t n_shapes, struct pk_buf *report,
 	struct pk_err *err) pk_must_check;
+// Optimises a graph for calibration: all passes but those switched off and fuse_residual, so that
+// every layer stands by itself under the name that the record knows.
+int pk_float_form(struct pk_graph *graph, const char *const *disabled, size_t n_disabled,
+	struct pk_err *err) pk_must_check;
 void pk_source_model_close(struct pk_source_model *model); // safe on a zeroed struct

@@ -27,17 +27,34 @@ static json_t *passes_json(const struct pk_build_options *options)
 	return names;
 }
 
+// "" when there are no bytes.
+static void digest_json(const void *bytes, size_t n, char out[PK_DIGEST_TEXT])
+{
+	struct pk_digest digest = {0};
+	if (!bytes)
+		return;
+	(void)pk_digest_bytes(bytes, n, &digest);
+	pk_digest_format(&digest, out);
+}
+
+const char *pk_precision_name(enum pk_precision precision)
+{
+	static const char *const names[] = {
+		[PK_PRECISION_FP32] = "fp32",
+		[PK_PRECISION_FP16] = "fp16",
+		[PK_PRECISION_INT8] = "int8",
+	};
+	return names[precision];
+}
+
 static json_t *options_json(const struct pk_build_options *options)
 {
-	char card[PK_DIGEST_TEXT] = "";
-	if (options->card) {
-		struct pk_digest digest = {0};
-		(void)pk_digest_bytes(options->card, options->card_size, &digest);
-		pk_digest_format(&digest, card);
-	}
-	return json_pack("{s:s, s:o, s:i, s:s, s:o}", "card", card, "disabled_passes",
-		passes_json(options), "opt_level", options->opt_level, "precision", "fp32",
-		"shapes", shapes_json(options));
+	char card[PK_DIGEST_TEXT] = "", calibration[PK_DIGEST_TEXT] = "";
+	digest_json(options->card, options->card_size, card);
+	digest_json(options->calibration, options->calibration_size, calibration);
+	return json_pack("{s:s, s:s, s:o, s:i, s:s, s:o}", "calibration", calibration, "card", card,
+		"disabled_passes", passes_json(options), "opt_level", options->opt_level,
+		"precision", pk_precision_name(options->precision), "shapes", shapes_json(options));
 }
 
 int pk_key_write(const struct pk_build_options *options, const struct pk_digest *model,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lifetimes over the node order, alias classes for views, and the MEMPLAN section's bytes.
+// One placement per shared buffer, and the MEMPLAN section's bytes.
 #include "engine/compile/memory_plan.h"
 
 #include <errno.h>
@@ -12,128 +12,86 @@
 // One arena may not exceed this: a bound against absurd graphs, far above any camera model.
 #define MAX_ARENA_BYTES (UINT64_C(16) << 30)
 
-static bool needs_buffer(const struct pk_value *value)
-{
-	return !value->data && (value->producer || value->is_input);
-}
-
-static void find_roots(const struct pk_graph *graph, int *roots)
-{
-	for (int i = 0; i < graph->n_values; i++)
-		roots[i] = i;
-	struct pk_node *node;
-	pk_graph_each_node (node, graph) {
-		bool view = pk_op_info(node->op)->flags & PK_OP_VIEW;
-		if (view && needs_buffer(node->inputs[0]))
-			roots[node->outputs[0]->id] = roots[node->inputs[0]->id];
-	}
-}
-
-struct lifetime {
-	int first, last; // node positions; -1 before all, n_nodes after all
-	bool used;
-};
-
-static void touch(struct lifetime *life, int at)
-{
-	if (!life->used) {
-		*life = (struct lifetime){at, at, true};
-		return;
-	}
-	life->first = PK_MIN(life->first, at);
-	life->last = PK_MAX(life->last, at);
-}
-
-static void find_lifetimes(const struct pk_graph *graph, const int *roots, struct lifetime *lives)
-{
-	int at = 0;
-	for (int i = 0; i < graph->n_inputs; i++)
-		touch(&lives[roots[graph->inputs[i]->id]], -1);
-	struct pk_node *node;
-	pk_graph_each_node (node, graph) {
-		for (int i = 0; i < node->n_inputs; i++) {
-			if (node->inputs[i] && needs_buffer(node->inputs[i]))
-				touch(&lives[roots[node->inputs[i]->id]], at);
-		}
-		for (int i = 0; i < node->n_outputs; i++)
-			touch(&lives[roots[node->outputs[i]->id]], at);
-		at++;
-	}
-	for (int i = 0; i < graph->n_outputs; i++) {
-		if (needs_buffer(graph->outputs[i]))
-			touch(&lives[roots[graph->outputs[i]->id]], at);
-	}
-}
-
-// Fills items (one per root with a lifetime) and which value each stands for; returns their number.
-static size_t collect(const struct pk_graph *graph, const int *roots, struct pk_placement *items,
-	int *item_values, struct lifetime *lives)
-{
-	size_t n = 0;
-	find_lifetimes(graph, roots, lives);
-	for (int i = 0; i < graph->n_values; i++) {
-		const struct pk_value *value = graph->values[i];
-		if (roots[i] != i || !lives[i].used)
-			continue;
-		items[n] = (struct pk_placement){
-			.bytes = pk_tensor_bytes(value->dtype, &value->shape),
-			.first = lives[i].first,
-			.last = lives[i].last,
-		};
-		item_values[n++] = i;
-	}
-	return n;
-}
-
-struct scratch {
+// One placement per buffer, and which buffer each stands for.
+struct layout {
 	struct pk_placement *items;
-	int *item_values;
-	struct lifetime *lives;
+	int *buffers;
 	size_t n_items;
 };
 
-static void scratch_finish(struct scratch *scratch)
+static void layout_finish(struct layout *layout)
 {
-	free(scratch->items);
-	free(scratch->item_values);
-	free(scratch->lives);
+	free(layout->items);
+	free(layout->buffers);
 }
 
-static int prepare(const struct pk_graph *graph, struct pk_memory_plan *plan,
-	struct scratch *scratch, struct pk_err *err)
+static void extend(struct pk_placement *item, int first, int last)
 {
-	size_t n = (size_t)graph->n_values + 1;
-	plan->n_values = graph->n_values;
-	plan->offsets = malloc(n * sizeof(*plan->offsets));
-	plan->roots = calloc(n, sizeof(*plan->roots));
-	scratch->items = calloc(n, sizeof(*scratch->items));
-	scratch->item_values = calloc(n, sizeof(*scratch->item_values));
-	scratch->lives = calloc(n, sizeof(*scratch->lives));
-	if (!plan->offsets || !plan->roots || !scratch->items || !scratch->item_values ||
-		!scratch->lives)
-		return pk_fail(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i < n; i++)
-		plan->offsets[i] = PK_NO_BUFFER;
-	find_roots(graph, plan->roots);
-	scratch->n_items =
-		collect(graph, plan->roots, scratch->items, scratch->item_values, scratch->lives);
+	item->first = PK_MIN(item->first, first);
+	item->last = PK_MAX(item->last, last);
+}
+
+// A buffer is live from the first of its values to the last.
+static int collect(const struct pk_sharing *sharing, struct layout *layout)
+{
+	size_t n = (size_t)sharing->n_values + 1;
+	pk_auto_free size_t *item_of = calloc(n, sizeof(*item_of));
+	layout->items = calloc(n, sizeof(*layout->items));
+	layout->buffers = calloc(n, sizeof(*layout->buffers));
+	if (!item_of || !layout->items || !layout->buffers)
+		return -ENOMEM;
+	for (int i = 0; i < sharing->n_values; i++) {
+		if (sharing->buffers[i] != i)
+			continue;
+		item_of[i] = layout->n_items;
+		layout->buffers[layout->n_items] = i;
+		layout->items[layout->n_items++] = (struct pk_placement){.bytes = sharing->bytes[i],
+			.first = sharing->first[i],
+			.last = sharing->last[i]};
+	}
+	for (int i = 0; i < sharing->n_values; i++) {
+		if (sharing->buffers[i] >= 0)
+			extend(&layout->items[item_of[sharing->buffers[i]]], sharing->first[i],
+				sharing->last[i]);
+	}
 	return 0;
 }
 
-static void spread_to_views(const struct pk_graph *graph, struct pk_memory_plan *plan)
+static int prepare(const struct pk_graph *graph, const struct pk_memory_rules *rules,
+	struct pk_memory_plan *plan, struct layout *layout, struct pk_err *err)
 {
-	for (int i = 0; i < graph->n_values; i++)
-		plan->offsets[i] = plan->offsets[plan->roots[i]];
+	int r = pk_sharing_find(graph, rules, &plan->sharing, err);
+	if (r < 0)
+		return r;
+	plan->n_values = graph->n_values;
+	plan->offsets = calloc((size_t)graph->n_values + 1, sizeof(*plan->offsets));
+	if (!plan->offsets || collect(&plan->sharing, layout) < 0)
+		return pk_fail(err, -ENOMEM, "out of memory");
+	return 0;
 }
 
-int pk_memory_plan_make(
-	const struct pk_graph *graph, size_t align, struct pk_memory_plan *out, struct pk_err *err)
+static void spread(const struct layout *layout, struct pk_memory_plan *plan)
 {
-	pk_cleanup(scratch_finish) struct scratch scratch = {0};
+	const struct pk_sharing *sharing = &plan->sharing;
+	for (size_t i = 0; i < layout->n_items; i++)
+		plan->offsets[layout->buffers[i]] = layout->items[i].offset;
+	for (int i = 0; i < plan->n_values; i++) {
+		int buffer = sharing->buffers[i];
+		if (buffer < 0)
+			plan->offsets[i] = PK_NO_BUFFER;
+		else if (buffer != i)
+			plan->offsets[i] = plan->offsets[buffer] + sharing->offsets[i];
+	}
+}
+
+int pk_memory_plan_make(const struct pk_graph *graph, const struct pk_memory_rules *rules,
+	struct pk_memory_plan *out, struct pk_err *err)
+{
+	pk_cleanup(layout_finish) struct layout layout = {0};
 	struct pk_memory_plan plan = {0};
-	int r = prepare(graph, &plan, &scratch, err);
+	int r = prepare(graph, rules, &plan, &layout, err);
 	if (r == 0) {
-		r = pk_planner_place(scratch.items, scratch.n_items, align, &plan.arena_bytes,
+		r = pk_planner_place(layout.items, layout.n_items, rules->align, &plan.arena_bytes,
 			&plan.lower_bound_bytes);
 		if (r == 0 && plan.arena_bytes > MAX_ARENA_BYTES)
 			r = -EFBIG;
@@ -144,9 +102,7 @@ int pk_memory_plan_make(
 		pk_memory_plan_finish(&plan);
 		return r;
 	}
-	for (size_t i = 0; i < scratch.n_items; i++)
-		plan.offsets[scratch.item_values[i]] = scratch.items[i].offset;
-	spread_to_views(graph, &plan);
+	spread(&layout, &plan);
 	*out = plan;
 	return 0;
 }
@@ -154,7 +110,7 @@ int pk_memory_plan_make(
 void pk_memory_plan_finish(struct pk_memory_plan *plan)
 {
 	free(plan->offsets);
-	free(plan->roots);
+	pk_sharing_finish(&plan->sharing);
 	*plan = (struct pk_memory_plan){0};
 }
 
@@ -172,35 +128,35 @@ int pk_memory_plan_write(const struct pk_memory_plan *plan, struct pk_buf *out)
 	return pk_buf_error(out);
 }
 
-// Takes the offsets of the section for every root that needs one.
-static bool take_offsets(const uint64_t *words, size_t align, const struct scratch *scratch)
+// Takes the offsets of the section for every buffer; those of other values follow from the graph.
+static bool take_offsets(const uint64_t *words, size_t align, const struct layout *layout)
 {
-	for (size_t i = 0; i < scratch->n_items; i++) {
-		uint64_t offset = words[scratch->item_values[i]];
+	for (size_t i = 0; i < layout->n_items; i++) {
+		uint64_t offset = words[layout->buffers[i]];
 		if (offset % align != 0)
 			return false;
-		scratch->items[i].offset = (size_t)offset;
+		layout->items[i].offset = (size_t)offset;
 	}
 	return true;
 }
 
-int pk_memory_plan_read(const struct pk_graph *graph, size_t align, const void *bytes, size_t n,
-	struct pk_memory_plan *out, struct pk_err *err)
+int pk_memory_plan_read(const struct pk_graph *graph, const struct pk_memory_rules *rules,
+	const struct pk_section_bytes *section, struct pk_memory_plan *out, struct pk_err *err)
 {
 	uint64_t header[HEADER_WORDS];
-	if (n < sizeof(header))
+	if (section->n < sizeof(header))
 		return pk_fail(err, -EBADMSG, "memory plan is cut off");
-	memcpy(header, bytes, sizeof(header));
+	memcpy(header, section->data, sizeof(header));
 	if (header[2] != (uint64_t)graph->n_values ||
-		n != sizeof(header) + (size_t)graph->n_values * sizeof(uint64_t) ||
+		section->n != sizeof(header) + (size_t)graph->n_values * sizeof(uint64_t) ||
 		header[0] > MAX_ARENA_BYTES)
 		return pk_fail(err, -EBADMSG, "memory plan does not belong to the graph");
-	pk_cleanup(scratch_finish) struct scratch scratch = {0};
+	pk_cleanup(layout_finish) struct layout layout = {0};
 	struct pk_memory_plan plan = {0};
-	int r = prepare(graph, &plan, &scratch, err);
-	const uint64_t *words = (const uint64_t *)((const char *)bytes + sizeof(header));
-	if (r == 0 && !(take_offsets(words, align, &scratch) &&
-			      pk_planner_holds(scratch.items, scratch.n_items, (size_t)header[0])))
+	int r = prepare(graph, rules, &plan, &layout, err);
+	const uint64_t *words = (const uint64_t *)((const char *)section->data + sizeof(header));
+	if (r == 0 && !(take_offsets(words, rules->align, &layout) &&
+			      pk_planner_holds(layout.items, layout.n_items, (size_t)header[0])))
 		r = pk_fail(err, -EBADMSG, "memory plan lets buffers collide");
 	if (r < 0) {
 		pk_memory_plan_finish(&plan);
@@ -208,9 +164,7 @@ int pk_memory_plan_read(const struct pk_graph *graph, size_t align, const void *
 	}
 	plan.arena_bytes = (size_t)header[0];
 	plan.lower_bound_bytes = (size_t)header[1];
-	for (size_t i = 0; i < scratch.n_items; i++)
-		plan.offsets[scratch.item_values[i]] = scratch.items[i].offset;
-	spread_to_views(graph, &plan);
+	spread(&layout, &plan);
 	*out = plan;
 	return 0;
 }

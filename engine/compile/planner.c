@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
 
@@ -62,11 +63,10 @@ static size_t find_gap(const struct pk_placement *items, const struct order *ord
 	return at;
 }
 
-static size_t place_in_order(
-	struct pk_placement *items, struct order *order, size_t n, size_t align, struct span *spans)
+static size_t place_in_order(struct pk_placement *items, const struct order *order, size_t n,
+	size_t align, struct span *spans)
 {
 	size_t peak = 0;
-	qsort(order, n, sizeof(*order), compare_order);
 	for (size_t i = 0; i < n; i++) {
 		struct pk_placement *item = &items[order[i].idx];
 		item->offset = item->bytes ? find_gap(items, order, i, item, align, spans) : 0;
@@ -118,11 +118,112 @@ static void order_by_breadth(
 	}
 }
 
-// Above this many buffers the O(n^3) breadth order is left out.
+// Above this many buffers the O(n^3) breadth order and the search are left out.
 #define MAX_BREADTH_ITEMS 400
+// Orders tried after the two greedy ones, while the peak is above the lower bound.
+#define MAX_TRIES 200
+#define MAX_SWAPS 1000
 
-int pk_planner_place(struct pk_placement *items, size_t n, size_t align, size_t *peak_bytes,
-	size_t *lower_bound_bytes)
+struct search {
+	struct pk_placement *items;
+	struct order *order;
+	struct span *spans;
+	size_t *offsets; // of the best placement so far
+	size_t n, align, peak, bound;
+};
+
+static void search_finish(struct search *s)
+{
+	free(s->order);
+	free(s->spans);
+	free(s->offsets);
+}
+
+// Places in the present order and keeps the result when it is better; the peak reached.
+static size_t try_order(struct search *s)
+{
+	size_t peak = place_in_order(s->items, s->order, s->n, s->align, s->spans);
+	if (peak < s->peak) {
+		s->peak = peak;
+		for (size_t i = 0; i < s->n; i++)
+			s->offsets[i] = s->items[i].offset;
+	}
+	return peak;
+}
+
+// The first in order that ends at the peak goes to the front, where it gets a low place.
+static void promote_highest(struct search *s, size_t peak)
+{
+	size_t at = 0;
+	while (at + 1 < s->n) {
+		const struct pk_placement *item = &s->items[s->order[at].idx];
+		if (item->bytes && item->offset + item->bytes == peak)
+			break;
+		at++;
+	}
+	struct order highest = s->order[at];
+	memmove(s->order + 1, s->order, at * sizeof(*s->order));
+	s->order[0] = highest;
+}
+
+static void search_from(struct search *s, int tries)
+{
+	qsort(s->order, s->n, sizeof(*s->order), compare_order);
+	size_t peak = try_order(s);
+	for (int i = 0; i < tries && s->peak > s->bound; i++) {
+		promote_highest(s, peak);
+		peak = try_order(s);
+	}
+}
+
+// Swaps two at random and keeps the swap when the peak grows no higher.
+static void search_by_swaps(struct search *s, int tries)
+{
+	uint32_t seed = 1;
+	qsort(s->order, s->n, sizeof(*s->order), compare_order);
+	size_t peak = try_order(s);
+	for (int i = 0; i < tries && s->peak > s->bound; i++) {
+		seed = seed * 1664525u + 1013904223u;
+		size_t a = (seed >> 8) % s->n;
+		seed = seed * 1664525u + 1013904223u;
+		size_t b = (seed >> 8) % s->n;
+		struct order kept[2] = {s->order[a], s->order[b]};
+		s->order[a] = kept[1];
+		s->order[b] = kept[0];
+		size_t now = try_order(s);
+		if (now <= peak) {
+			peak = now;
+			continue;
+		}
+		s->order[a] = kept[0];
+		s->order[b] = kept[1];
+	}
+}
+
+static bool is_above_bound(const struct search *s)
+{
+	return s->peak > s->bound && s->n <= MAX_BREADTH_ITEMS;
+}
+
+static void search_all(struct search *s)
+{
+	order_by_size(s->items, s->order, s->n);
+	search_from(s, 0);
+	if (is_above_bound(s)) {
+		order_by_breadth(s->items, s->order, s->n, s->align);
+		search_from(s, MAX_TRIES);
+	}
+	if (is_above_bound(s)) {
+		order_by_size(s->items, s->order, s->n);
+		search_from(s, MAX_TRIES);
+	}
+	if (is_above_bound(s)) {
+		order_by_breadth(s->items, s->order, s->n, s->align);
+		search_by_swaps(s, MAX_SWAPS);
+	}
+}
+
+static int check_total(const struct pk_placement *items, size_t n, size_t align)
 {
 	size_t total = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -130,26 +231,32 @@ int pk_planner_place(struct pk_placement *items, size_t n, size_t align, size_t 
 		if (aligned == SIZE_MAX || pk_add_overflow(total, aligned, &total))
 			return -EOVERFLOW;
 	}
-	pk_auto_free struct order *order = calloc(n ? n : 1, sizeof(*order));
-	pk_auto_free struct span *spans = calloc(n ? n : 1, sizeof(*spans));
-	pk_auto_free size_t *kept = calloc(n ? n : 1, sizeof(*kept));
-	if (!order || !spans || !kept)
+	return 0;
+}
+
+int pk_planner_place(struct pk_placement *items, size_t n, size_t align, size_t *peak_bytes,
+	size_t *lower_bound_bytes)
+{
+	int r = check_total(items, n, align);
+	if (r < 0)
+		return r;
+	pk_cleanup(search_finish) struct search search = {
+		.items = items,
+		.order = calloc(n ? n : 1, sizeof(struct order)),
+		.spans = calloc(n ? n : 1, sizeof(struct span)),
+		.offsets = calloc(n ? n : 1, sizeof(size_t)),
+		.n = n,
+		.align = align,
+		.peak = SIZE_MAX,
+		.bound = bound_below(items, n, align),
+	};
+	if (!search.order || !search.spans || !search.offsets)
 		return -ENOMEM;
-	order_by_size(items, order, n);
-	size_t peak = place_in_order(items, order, n, align, spans);
-	*lower_bound_bytes = bound_below(items, n, align);
-	if (peak > *lower_bound_bytes && n <= MAX_BREADTH_ITEMS) {
-		for (size_t i = 0; i < n; i++)
-			kept[i] = items[i].offset;
-		order_by_breadth(items, order, n, align);
-		size_t other = place_in_order(items, order, n, align, spans);
-		if (other >= peak) {
-			for (size_t i = 0; i < n; i++)
-				items[i].offset = kept[i];
-		}
-		peak = PK_MIN(peak, other);
-	}
-	*peak_bytes = pk_align_up(peak, align);
+	search_all(&search);
+	for (size_t i = 0; i < n; i++)
+		items[i].offset = search.offsets[i];
+	*peak_bytes = pk_align_up(search.peak, align);
+	*lower_bound_bytes = search.bound;
 	return 0;
 }
 

@@ -14,7 +14,8 @@ struct pk_placement {
 	size_t offset; // result
 };
 
-// Greedy by size and greedy by breadth (conflicts), the smaller arena is kept; deterministic.
+// Greedy by size and greedy by breadth (conflicts), then orders in which what stuck out goes first
+// and random swaps, while the arena is above the lower bound; the smallest is kept. Deterministic.
 // lower_bound: the largest sum of bytes that are live at once. align: a power of two.
 // 0 or -ENOMEM / -EOVERFLOW.
 int pk_planner_place(struct pk_placement *items, size_t n, size_t align, size_t *peak_bytes,

@@ -114,28 +114,18 @@ static void elide_packed(struct pk_graph *graph)
 	}
 }
 
-// As a mapped section is.
-static void *aligned_copy(const struct pk_buf *bytes)
-{
-	void *copy = aligned_alloc(PK_CPU_ALIGN, pk_align_up(bytes->len + 1, PK_CPU_ALIGN));
-	if (copy && bytes->len)
-		memcpy(copy, bytes->data, bytes->len);
-	return copy;
-}
-
-static int write_memory_plan(struct pk_plan_writer *writer, const struct pk_buf *text,
-	const struct pk_buf *weights, struct pk_err *err)
+static int write_memory_plan(struct pk_plan_writer *writer, struct pk_err *err)
 {
 	// Planned on the graph as it will be loaded: value ids are those of the text.
 	pk_auto(pk_graph) graph = NULL;
-	pk_auto_free void *aligned = aligned_copy(weights);
-	if (!aligned)
-		return pk_fail(err, -ENOMEM, "out of memory");
-	int r = pk_text_parse(text->data, text->len, aligned, weights->len, &graph, err);
+	struct pk_plan_section text = pk_plan_writer_section(writer, PK_SECTION_GRAPH);
+	struct pk_plan_section weights = pk_plan_writer_section(writer, PK_SECTION_WEIGHTS);
+	int r = pk_text_parse(
+		(const char *)text.data, text.size, weights.data, weights.size, &graph, err);
 	if (r < 0)
 		return r;
 	struct pk_memory_plan plan;
-	r = pk_memory_plan_make(graph, PK_CPU_ALIGN, &plan, err);
+	r = pk_memory_plan_make(graph, &pk_cpu_memory_rules, &plan, err);
 	if (r < 0)
 		return r;
 	pk_auto_buf struct pk_buf bytes;
@@ -162,7 +152,8 @@ static int write_sections(struct pk_graph *graph, struct pk_plan_writer *writer,
 			writer, PK_SECTION_WEIGHTS, weights->bytes.data, weights->bytes.len);
 	if (r < 0)
 		return pk_fail(err, r, "engine sections: %s", strerror(-r));
-	return write_memory_plan(writer, text, &weights->bytes, err);
+	pk_buf_finish(&weights->bytes); // the writer has them
+	return write_memory_plan(writer, err);
 }
 
 static int cpu_build(
@@ -195,6 +186,7 @@ const struct pk_runtime_ops pk_cpu_runtime = {
 	.wait = pk_cpu_wait,
 	.output = pk_cpu_output,
 	.profile = pk_cpu_profile,
+	.set_poison = pk_cpu_set_poison,
 	.context_destroy = pk_cpu_context_destroy,
 	.unload = pk_cpu_unload,
 };

@@ -82,15 +82,11 @@ static int scratch_init(struct scratch *s, const struct pk_cpu_kernel *kernel,
 }
 
 // operands: one per node input, NULL for those left out.
-static int run_node(const struct pk_node *node, const void *const *operands, void *const *outputs,
-	struct pk_err *err)
+static int run_row(const struct pk_cpu_kernel *kernel, const struct pk_node *node,
+	const void *const *operands, void *const *outputs, struct pk_err *err)
 {
-	const struct pk_cpu_kernel *kernel = pk_cpu_kernel_reference(node);
 	struct scratch s = {0};
 	const void *state = NULL;
-	if (!kernel)
-		return pk_fail(err, -ENOTSUP, "node `%s`: no cpu kernel for this %s", node->name,
-			pk_op_info(node->op)->name);
 	int r = scratch_init(&s, kernel, node, operands);
 	if (r == 0 && kernel->setup)
 		r = kernel->setup(node, s.arena, &state);
@@ -110,6 +106,30 @@ static int run_node(const struct pk_node *node, const void *const *operands, voi
 	return r;
 }
 
+// kernel NULL: no row takes the node.
+static int run_node(const struct pk_node *node, const struct pk_cpu_kernel *kernel,
+	const void *const *operands, void *const *outputs, struct pk_err *err)
+{
+	if (!kernel)
+		return pk_fail(err, -ENOTSUP, "node `%s`: no cpu kernel for this %s", node->name,
+			pk_op_info(node->op)->name);
+	return run_row(kernel, node, operands, outputs, err);
+}
+
+const char *pk_cpu_kernel_name(const struct pk_cpu_kernel *row)
+{
+	return row->name;
+}
+
+int pk_cpu_eval_row(const struct pk_cpu_kernel *row, const struct pk_node *node,
+	const void *const *operands, void *const *outputs, struct pk_err *err)
+{
+	if (row->op != node->op || !row->supports(node))
+		return 0;
+	int r = run_row(row, node, operands, outputs, err);
+	return r < 0 ? r : 1;
+}
+
 static int eval_const_node(const struct pk_node *node, void *const *outputs, struct pk_err *err)
 {
 	const void **operands = calloc((size_t)node->n_inputs + 1, sizeof(*operands));
@@ -123,35 +143,55 @@ static int eval_const_node(const struct pk_node *node, void *const *outputs, str
 				node->name, i);
 	}
 	if (r == 0)
-		r = run_node(node, operands, outputs, err);
+		r = run_node(node, pk_cpu_kernel_reference(node), operands, outputs, err);
 	free(operands);
 	return r;
 }
 
 const struct pk_evaluator pk_cpu_evaluator = {.eval = eval_const_node};
 
-// Buffers of a whole graph: data of every value by id, owned ones apart.
-struct values {
+// Buffers of a whole graph by value id: owned ones apart, freed after their last use unless all are
+// kept for the caller.
+struct pk_cpu_values {
 	const void **data;
 	void **owned;
+	int *n_uses; // reads still to come, graph outputs included
 	int n;
+	bool keep_all;
 };
 
-static void values_finish(struct values *v)
+static void values_finish(struct pk_cpu_values *v)
 {
 	for (int i = 0; v->owned && i < v->n; i++)
 		free(v->owned[i]);
 	free(v->owned);
 	free(v->data);
+	free(v->n_uses);
 }
 
-static int values_init(struct values *v, const struct pk_graph *graph, const void *const *inputs)
+static void count_uses(struct pk_cpu_values *v, const struct pk_graph *graph)
+{
+	const struct pk_node *node;
+	pk_graph_each_node (node, graph) {
+		for (int i = 0; i < node->n_inputs; i++) {
+			if (node->inputs[i])
+				v->n_uses[node->inputs[i]->id]++;
+		}
+	}
+	for (int i = 0; i < graph->n_outputs; i++)
+		v->n_uses[graph->outputs[i]->id]++;
+}
+
+static int values_init(
+	struct pk_cpu_values *v, const struct pk_graph *graph, const void *const *inputs)
 {
 	v->n = graph->n_values;
 	v->data = calloc((size_t)v->n + 1, sizeof(*v->data));
 	v->owned = calloc((size_t)v->n + 1, sizeof(*v->owned));
-	if (!v->data || !v->owned)
+	v->n_uses = calloc((size_t)v->n + 1, sizeof(*v->n_uses));
+	if (!v->data || !v->owned || !v->n_uses)
 		return -ENOMEM;
+	count_uses(v, graph);
 	for (int i = 0; i < graph->n_values; i++)
 		v->data[i] = graph->values[i]->data;
 	for (int i = 0; i < graph->n_inputs; i++)
@@ -159,8 +199,11 @@ static int values_init(struct values *v, const struct pk_graph *graph, const voi
 	return 0;
 }
 
-static int eval_node(struct values *v, const struct pk_node *node, struct pk_err *err)
+static int eval_node(struct pk_cpu_values *v, const struct pk_node *node,
+	const struct pk_eval_options *options, struct pk_err *err)
 {
+	const struct pk_cpu_kernel *kernel =
+		options->fast ? pk_cpu_kernel_default(node) : pk_cpu_kernel_reference(node);
 	size_t n_in = (size_t)node->n_inputs, n_out = (size_t)node->n_outputs;
 	const void **operands = calloc(n_in + 1, sizeof(*operands));
 	void **outputs = calloc(n_out + 1, sizeof(*outputs));
@@ -177,28 +220,96 @@ static int eval_node(struct values *v, const struct pk_node *node, struct pk_err
 		v->data[value->id] = outputs[i];
 	}
 	r = r ? pk_fail(err, r, "node `%s`: out of memory", node->name)
-	      : run_node(node, operands, outputs, err);
+	      : run_node(node, kernel, operands, outputs, err);
+	for (size_t i = 0; r == 0 && options->watch && i < n_out; i++)
+		options->watch(options->ctx, node->outputs[i], outputs[i]);
 	free(operands);
 	free(outputs);
+	return r;
+}
+
+static void drop_if_dead(struct pk_cpu_values *v, const struct pk_value *value)
+{
+	if (v->n_uses[value->id] > 0 || !v->owned[value->id])
+		return;
+	free(v->owned[value->id]);
+	v->owned[value->id] = NULL;
+	v->data[value->id] = NULL;
+}
+
+// What nobody reads after this node: a gate of a large model must not hold all of its activations.
+static void drop_dead(struct pk_cpu_values *v, const struct pk_node *node)
+{
+	for (int i = 0; i < node->n_inputs; i++) {
+		if (!node->inputs[i])
+			continue;
+		v->n_uses[node->inputs[i]->id]--;
+		drop_if_dead(v, node->inputs[i]);
+	}
+	for (int i = 0; i < node->n_outputs; i++)
+		drop_if_dead(v, node->outputs[i]);
+}
+
+static int eval_all(struct pk_cpu_values *v, const struct pk_graph *graph,
+	const struct pk_eval_options *options, const void *const *inputs, struct pk_err *err)
+{
+	const struct pk_node *node;
+	int r = values_init(v, graph, inputs);
+	if (r < 0)
+		pk_fail(err, r, "out of memory");
+	pk_graph_each_node (node, graph) {
+		if (r < 0)
+			break;
+		r = eval_node(v, node, options, err);
+		if (!v->keep_all)
+			drop_dead(v, node);
+	}
 	return r;
 }
 
 int pk_cpu_eval_graph(const struct pk_graph *graph, const void *const *inputs, void *const *outputs,
 	struct pk_err *err)
 {
-	struct values v = {0};
-	const struct pk_node *node;
-	int r = values_init(&v, graph, inputs);
-	if (r < 0)
-		pk_fail(err, r, "out of memory");
-	pk_graph_each_node (node, graph) {
-		if (r == 0)
-			r = eval_node(&v, node, err);
-	}
+	struct pk_eval_options options = {0};
+	return pk_cpu_eval_with(graph, &options, inputs, outputs, err);
+}
+
+int pk_cpu_eval_with(const struct pk_graph *graph, const struct pk_eval_options *options,
+	const void *const *inputs, void *const *outputs, struct pk_err *err)
+{
+	struct pk_cpu_values v = {0};
+	int r = eval_all(&v, graph, options, inputs, err);
 	for (int i = 0; r == 0 && i < graph->n_outputs; i++) {
 		const struct pk_value *value = graph->outputs[i];
 		memcpy(outputs[i], v.data[value->id], pk_tensor_bytes(value->dtype, &value->shape));
 	}
 	values_finish(&v);
 	return r;
+}
+
+int pk_cpu_values_compute(const struct pk_graph *graph, const void *const *inputs,
+	struct pk_cpu_values **out, struct pk_err *err)
+{
+	pk_auto(pk_cpu_values) v = calloc(1, sizeof(*v));
+	if (!v)
+		return pk_fail(err, -ENOMEM, "out of memory");
+	struct pk_eval_options options = {0};
+	v->keep_all = true;
+	int r = eval_all(v, graph, &options, inputs, err);
+	if (r == 0)
+		*out = pk_steal(v);
+	return r;
+}
+
+const void *pk_cpu_values_get(const struct pk_cpu_values *values, const struct pk_value *value)
+{
+	return values->data[value->id];
+}
+
+void pk_cpu_values_destroy(struct pk_cpu_values *values)
+{
+	if (!values)
+		return;
+	values_finish(values);
+	free(values);
 }

@@ -11,12 +11,18 @@
 #include "base/clock.h"
 #include "engine/compile/memory_plan.h"
 #include "engine/cpu/kernel.h"
+#include "engine/cpu/poison.h"
 #include "engine/ir/text.h"
 #include "engine/ir/verify.h"
 
+const struct pk_memory_rules pk_cpu_memory_rules = {
+	.align = PK_CPU_ALIGN,
+	.in_place = pk_cpu_kernel_in_place,
+};
+
 struct step {
 	const struct pk_node *node;
-	const struct pk_cpu_kernel *kernel; // NULL: a view, nothing to do
+	const struct pk_cpu_kernel *kernel; // NULL: all lies in place, nothing to do
 	const void *state;
 };
 
@@ -30,14 +36,6 @@ struct loaded {
 	size_t workspace_bytes;
 	size_t weight_bytes;
 };
-
-static bool is_shared_view(const struct loaded *loaded, const struct pk_node *node)
-{
-	if (!(pk_op_info(node->op)->flags & PK_OP_VIEW))
-		return false;
-	const int *roots = loaded->memory.roots;
-	return !node->inputs[0]->data && roots[node->outputs[0]->id] == roots[node->inputs[0]->id];
-}
 
 // A constant whose plain bytes were left out may only stand where the kernel reads packed weights.
 static bool constants_present(const struct pk_node *node)
@@ -55,7 +53,7 @@ static int load_step(
 {
 	step->node = node;
 	loaded->n_operands += node->n_inputs + node->n_outputs;
-	if (is_shared_view(loaded, node))
+	if (loaded->memory.sharing.moves_nothing[loaded->n_steps - 1])
 		return 0;
 	const struct pk_cpu_kernel *kernel =
 		pk_cpu_kernel_by_name(node->kernel ? node->kernel : "");
@@ -94,8 +92,9 @@ static int load_graph(struct loaded *loaded, const struct pk_plan *plan, struct 
 		if (loaded->graph->outputs[i]->elided)
 			return pk_fail(err, -EBADMSG, "a graph output has no bytes");
 	}
+	struct pk_section_bytes section = {memory.data, memory.size};
 	return pk_memory_plan_read(
-		loaded->graph, PK_CPU_ALIGN, memory.data, memory.size, &loaded->memory, err);
+		loaded->graph, &pk_cpu_memory_rules, &section, &loaded->memory, err);
 }
 
 int pk_cpu_load(const struct pk_plan *plan, void **out, struct pk_err *err)
@@ -114,7 +113,8 @@ int pk_cpu_load(const struct pk_plan *plan, void **out, struct pk_err *err)
 	}
 	struct pk_node *node;
 	pk_graph_each_node (node, loaded->graph) {
-		r = load_step(loaded, node, &loaded->steps[loaded->n_steps++], err);
+		struct step *step = &loaded->steps[loaded->n_steps++];
+		r = load_step(loaded, node, step, err);
 		if (r < 0)
 			goto fail;
 	}
@@ -158,7 +158,8 @@ struct slot {
 
 struct context {
 	const struct loaded *loaded;
-	void *workspace; // shared: slots run one after the other
+	void *workspace;          // shared: slots run one after the other
+	struct pk_poison *poison; // NULL: off
 	int n_slots;
 	struct slot slots[];
 };
@@ -248,6 +249,7 @@ void pk_cpu_context_destroy(void *opaque)
 		free(context->slots[i].calls);
 		free(context->slots[i].operands);
 	}
+	pk_poison_destroy(context->poison);
 	free(context->workspace);
 	free(context);
 }
@@ -275,6 +277,27 @@ int pk_cpu_submit(void *opaque, int slot, struct pk_err *err)
 	return 0;
 }
 
+int pk_cpu_set_poison(void *opaque, bool on, struct pk_err *err)
+{
+	struct context *context = opaque;
+	const struct loaded *loaded = context->loaded;
+	pk_poison_destroy(context->poison);
+	context->poison = on ? pk_poison_create(loaded->graph, &loaded->memory) : NULL;
+	return on && !context->poison ? pk_fail(err, -ENOMEM, "out of memory") : 0;
+}
+
+static void run_step(const struct context *context, const struct slot *slot, int step_idx)
+{
+	const struct loaded *loaded = context->loaded;
+	const struct pk_cpu_kernel *kernel = loaded->steps[step_idx].kernel;
+	if (context->poison) {
+		pk_poison_fill(context->poison, step_idx, slot->arena);
+		memset(context->workspace, PK_POISON_BYTE, loaded->workspace_bytes);
+	}
+	if (kernel)
+		kernel->run(&slot->calls[step_idx]);
+}
+
 int pk_cpu_wait(void *opaque, int slot_idx, struct pk_err *err)
 {
 	struct context *context = opaque;
@@ -282,11 +305,10 @@ int pk_cpu_wait(void *opaque, int slot_idx, struct pk_err *err)
 	if (!slot->pending)
 		return pk_fail(err, -EINVAL, "slot %d was not submitted", slot_idx);
 	slot->pending = false;
-	for (int i = 0; i < context->loaded->n_steps; i++) {
-		const struct pk_cpu_kernel *kernel = context->loaded->steps[i].kernel;
-		if (kernel)
-			kernel->run(&slot->calls[i]);
-	}
+	for (int i = 0; i < context->loaded->n_steps; i++)
+		run_step(context, slot, i);
+	if (context->poison)
+		pk_poison_fill(context->poison, context->loaded->n_steps, slot->arena);
 	return 0;
 }
 

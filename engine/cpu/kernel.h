@@ -29,6 +29,9 @@ struct pk_cpu_kernel {
 	const char *name; // "conv_ref": unique, stays the same over versions (it stands in engine
 			  // files)
 	int rank; // among rows of one op: opt level 0 takes the supported row of highest rank
+	// Output element i may lie where element i of an equally long operand lies (elementwise
+	// rows); operands may already lie at their place in the output (concat).
+	bool in_place;
 	// Looks at types, shapes and attributes only. Must refuse everything run() cannot do right:
 	// the node may come from a damaged engine file (it passed the verifier, no more).
 	bool (*supports)(const struct pk_node *node);
@@ -51,5 +54,7 @@ extern const struct pk_cpu_kernel *const pk_cpu_kernels[];
 const struct pk_cpu_kernel *pk_cpu_kernel_by_name(const char *name); // NULL when unknown
 // The supported row of highest rank; NULL when no row supports the node.
 const struct pk_cpu_kernel *pk_cpu_kernel_default(const struct pk_node *node);
+// Whether the row chosen for the node (node->kernel) may run in place; false when there is none.
+bool pk_cpu_kernel_in_place(const struct pk_node *node);
 // The plain C reference row (rank 0) of the node; NULL when there is none.
 const struct pk_cpu_kernel *pk_cpu_kernel_reference(const struct pk_node *node);

@@ -41,3 +41,10 @@ const struct pk_cpu_kernel *pk_cpu_kernel_reference(const struct pk_node *node)
 	}
 	return NULL;
 }
+
+bool pk_cpu_kernel_in_place(const struct pk_node *node)
+{
+	const struct pk_cpu_kernel *kernel =
+		node->kernel ? pk_cpu_kernel_by_name(node->kernel) : NULL;
+	return kernel && kernel->op == node->op && kernel->in_place;
+}

@@ -35,9 +35,21 @@ static int (*const pk_infer_rows[PK_N_OPS])(struct pk_infer *infer) = {
 	[PK_OP_EXPAND] = pk_infer_expand,
 	[PK_OP_TILE] = pk_infer_tile,
 	[PK_OP_GATHER] = pk_infer_gather,
+	[PK_OP_GATHER_ELEMENTS] = pk_infer_gather_elements,
+	[PK_OP_GATHER_ND] = pk_infer_gather_nd,
+	[PK_OP_SCATTER_ELEMENTS] = pk_infer_scatter_elements,
+	[PK_OP_SCATTER_ND] = pk_infer_scatter_nd,
+	[PK_OP_CUM_SUM] = pk_infer_cum_sum,
+	[PK_OP_GRID_SAMPLE] = pk_infer_grid_sample,
+	[PK_OP_ROI_ALIGN] = pk_infer_roi_align,
+	[PK_OP_POOL_INDEX] = pk_infer_pool_index,
 	[PK_OP_DEPTH_TO_SPACE] = pk_infer_depth_to_space,
 	[PK_OP_SPACE_TO_DEPTH] = pk_infer_space_to_depth,
 	[PK_OP_IDENTITY] = pk_infer_identity,
+	[PK_OP_QUANTIZE] = pk_infer_quantize,
+	[PK_OP_DEQUANTIZE] = pk_infer_dequantize,
+	[PK_OP_QCONV] = pk_infer_qconv,
+	[PK_OP_QMATMUL] = pk_infer_qmatmul,
 };
 
 const struct pk_value *pk_infer_operand(const struct pk_infer *infer, int input_idx)

@@ -54,6 +54,7 @@ int pk_infer_take_given(struct pk_infer *infer, bool same_rank) pk_must_check;
 int pk_infer_conv(struct pk_infer *infer);
 int pk_infer_conv_transpose(struct pk_infer *infer);
 int pk_infer_pool(struct pk_infer *infer);
+int pk_infer_pool_index(struct pk_infer *infer);
 
 int pk_infer_batch_norm(struct pk_infer *infer);
 int pk_infer_instance_norm(struct pk_infer *infer);
@@ -80,6 +81,22 @@ int pk_infer_resize(struct pk_infer *infer);
 int pk_infer_expand(struct pk_infer *infer);
 int pk_infer_tile(struct pk_infer *infer);
 int pk_infer_gather(struct pk_infer *infer);
+int pk_infer_gather_elements(struct pk_infer *infer);
+int pk_infer_gather_nd(struct pk_infer *infer);
+int pk_infer_scatter_elements(struct pk_infer *infer);
+int pk_infer_scatter_nd(struct pk_infer *infer);
+int pk_infer_cum_sum(struct pk_infer *infer);
+int pk_infer_grid_sample(struct pk_infer *infer);
+int pk_infer_roi_align(struct pk_infer *infer);
 int pk_infer_depth_to_space(struct pk_infer *infer);
 int pk_infer_space_to_depth(struct pk_infer *infer);
 int pk_infer_identity(struct pk_infer *infer);
+
+int pk_infer_quantize(struct pk_infer *infer);
+int pk_infer_dequantize(struct pk_infer *infer);
+int pk_infer_qconv(struct pk_infer *infer);
+int pk_infer_qmatmul(struct pk_infer *infer);
+// Shapes that conv and qconv, matmul and qmatmul share; operands' types are the caller's.
+int pk_infer_conv_shape(struct pk_infer *infer) pk_must_check;
+int pk_infer_matmul_shape(struct pk_infer *infer) pk_must_check;
+int pk_infer_act(struct pk_infer *infer) pk_must_check;

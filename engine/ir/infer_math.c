@@ -82,11 +82,8 @@ static struct pk_shape pk_matmul_batch(const struct pk_shape *s)
 }
 
 // A vector on the left is a row, on the right a column; its dim is dropped from the result.
-int pk_infer_matmul(struct pk_infer *infer)
+int pk_infer_matmul_shape(struct pk_infer *infer)
 {
-	int r = pk_infer_same_dtype(infer, PK_DT_WIDE);
-	if (r < 0)
-		return r;
 	const struct pk_shape *a = &infer->node->inputs[0]->shape;
 	const struct pk_shape *b = &infer->node->inputs[1]->shape;
 	if (a->rank < 1 || b->rank < 1)
@@ -104,6 +101,12 @@ int pk_infer_matmul(struct pk_infer *infer)
 	if (b->rank > 1)
 		out->dims[out->rank++] = b->dims[b->rank - 1];
 	return 0;
+}
+
+int pk_infer_matmul(struct pk_infer *infer)
+{
+	int r = pk_infer_same_dtype(infer, PK_DT_WIDE);
+	return r < 0 ? r : pk_infer_matmul_shape(infer);
 }
 
 int pk_infer_softmax(struct pk_infer *infer)

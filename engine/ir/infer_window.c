@@ -17,7 +17,7 @@ static int64_t pk_window_extent(int64_t k, int64_t d)
 	return (k - 1) * d + 1;
 }
 
-static int pk_infer_act(struct pk_infer *infer)
+int pk_infer_act(struct pk_infer *infer)
 {
 	enum pk_fn fn = pk_node_fn(infer->node, PK_ATTR_ACT);
 	if (pk_fn_class(fn) != PK_FN_CLASS_U)
@@ -45,6 +45,16 @@ static int pk_infer_conv_axis(struct pk_infer *infer, int axis, int64_t k)
 	return 0;
 }
 
+static int pk_infer_weights_rank(struct pk_infer *infer)
+{
+	int rank = infer->node->inputs[0]->shape.rank;
+	const struct pk_shape *w = &infer->node->inputs[1]->shape;
+	if (w->rank != rank)
+		return pk_fail(infer->err, -EINVAL, "weights have rank %d, input has rank %d",
+			w->rank, rank);
+	return 0;
+}
+
 static int pk_infer_conv_operands(struct pk_infer *infer)
 {
 	int r = pk_infer_same_dtype(infer, PK_DT_FLOAT);
@@ -52,12 +62,8 @@ static int pk_infer_conv_operands(struct pk_infer *infer)
 		r = pk_infer_rank(infer, 3, 2 + PK_MAX_SPATIAL);
 	if (r < 0)
 		return r;
-	int rank = infer->node->inputs[0]->shape.rank;
-	const struct pk_shape *w = &infer->node->inputs[1]->shape;
-	if (w->rank != rank)
-		return pk_fail(infer->err, -EINVAL, "weights have rank %d, input has rank %d",
-			w->rank, rank);
-	return pk_infer_act(infer);
+	r = pk_infer_weights_rank(infer);
+	return r < 0 ? r : pk_infer_act(infer);
 }
 
 static int pk_infer_residual(struct pk_infer *infer)
@@ -72,9 +78,11 @@ static int pk_infer_residual(struct pk_infer *infer)
 	return 0;
 }
 
-int pk_infer_conv(struct pk_infer *infer)
+int pk_infer_conv_shape(struct pk_infer *infer)
 {
-	int r = pk_infer_conv_operands(infer);
+	int r = pk_infer_rank(infer, 3, 2 + PK_MAX_SPATIAL);
+	if (r == 0)
+		r = pk_infer_weights_rank(infer);
 	if (r < 0)
 		return r;
 	const struct pk_shape *x = &infer->node->inputs[0]->shape;
@@ -91,8 +99,14 @@ int pk_infer_conv(struct pk_infer *infer)
 	infer->out[0].shape.dims[1] = n_out;
 	for (int axis = 0; axis < x->rank - 2 && r == 0; axis++)
 		r = pk_infer_conv_axis(infer, axis, w->dims[axis + 2]);
+	return r < 0 ? r : pk_infer_vector(infer, 2, n_out, "bias");
+}
+
+int pk_infer_conv(struct pk_infer *infer)
+{
+	int r = pk_infer_conv_operands(infer);
 	if (r == 0)
-		r = pk_infer_vector(infer, 2, n_out, "bias");
+		r = pk_infer_conv_shape(infer);
 	return r < 0 ? r : pk_infer_residual(infer);
 }
 
@@ -163,13 +177,10 @@ static int pk_infer_pool_axis(struct pk_infer *infer, int axis)
 	return 0;
 }
 
-int pk_infer_pool(struct pk_infer *infer)
+static int pk_infer_pool_windows(struct pk_infer *infer, unsigned set)
 {
-	enum pk_fn fn = pk_node_fn(infer->node, PK_ATTR_FN);
 	const struct pk_shape *x = &infer->node->inputs[0]->shape;
-	if (fn != PK_FN_POOL_MAX && fn != PK_FN_POOL_AVG)
-		return pk_fail(infer->err, -EINVAL, "fn: `%s` is no pooling", pk_fn_name(fn));
-	int r = pk_infer_dtype_in(infer, 0, fn == PK_FN_POOL_MAX ? PK_DT_NUMBER : PK_DT_FLOAT);
+	int r = pk_infer_dtype_in(infer, 0, set);
 	if (r == 0)
 		r = pk_infer_rank(infer, 3, 2 + PK_MAX_SPATIAL);
 	if (r < 0)
@@ -179,5 +190,20 @@ int pk_infer_pool(struct pk_infer *infer)
 		return pk_fail(infer->err, -EINVAL, "wanted shape changes batch or channels");
 	for (int axis = 0; axis < x->rank - 2 && r == 0; axis++)
 		r = pk_infer_pool_axis(infer, axis);
+	return r;
+}
+
+int pk_infer_pool(struct pk_infer *infer)
+{
+	enum pk_fn fn = pk_node_fn(infer->node, PK_ATTR_FN);
+	if (fn != PK_FN_POOL_MAX && fn != PK_FN_POOL_AVG)
+		return pk_fail(infer->err, -EINVAL, "fn: `%s` is no pooling", pk_fn_name(fn));
+	return pk_infer_pool_windows(infer, fn == PK_FN_POOL_MAX ? PK_DT_NUMBER : PK_DT_FLOAT);
+}
+
+int pk_infer_pool_index(struct pk_infer *infer)
+{
+	int r = pk_infer_pool_windows(infer, PK_DT_NUMBER);
+	infer->out[0].dtype = PK_I64;
 	return r;
 }

@@ -38,7 +38,14 @@
 	X(K, "k", INT)                                                                             \
 	X(LARGEST, "largest", INT)                                                                 \
 	X(BLOCK, "block", INT)                                                                     \
-	X(SELECT_LAST, "select_last", INT)
+	X(SELECT_LAST, "select_last", INT)                                                         \
+	X(BATCH_DIMS, "batch_dims", INT) /* gather_nd: leading axes that indices share */          \
+	X(PADDING, "padding", ENUM)      /* grid_sample: what lies outside of the input */         \
+	X(ALIGN_CORNERS, "align_corners", INT)                                                     \
+	X(SAMPLING, "sampling", INT) /* roi_align: samples per bin and axis, 0 adapts */           \
+	X(SPATIAL_SCALE, "spatial_scale", FLOAT) /* roi_align: input cells per roi unit */         \
+	X(EXCLUSIVE, "exclusive", INT)           /* cum_sum: element i leaves out itself */        \
+	X(REVERSE, "reverse", INT)
 
 // X(id, text name, inputs min, inputs max, outputs min, outputs max, flags, attributes)
 // Semantics are those of the newest ONNX opset of the like-named operator, shapes are static, axes
@@ -89,9 +96,39 @@
 	X(EXPAND, "expand", 1, 1, 1, 1, 0, (PK_ATTR_NONE))                                         \
 	X(TILE, "tile", 1, 1, 1, 1, 0, (PK_ATTR_NONE))                                             \
 	X(GATHER, "gather", 2, 2, 1, 1, 0, (PK_ATTR_AXIS))                                         \
+	/* x, indices: y takes x along axis; shaped like indices */                                \
+	X(GATHER_ELEMENTS, "gather_elements", 2, 2, 1, 1, 0, (PK_ATTR_AXIS))                       \
+	/* x, indices[…,k]: k coordinates from batch_dims on */                                  \
+	X(GATHER_ND, "gather_nd", 2, 2, 1, 1, 0, (PK_ATTR_BATCH_DIMS))                             \
+	/* x, indices, updates; fn: none replaces, else add, mul, min, max */                      \
+	X(SCATTER_ELEMENTS, "scatter_elements", 3, 3, 1, 1, 0, (PK_ATTR_AXIS, PK_ATTR_FN))         \
+	/* x, indices[…,k], updates */                                                           \
+	X(SCATTER_ND, "scatter_nd", 3, 3, 1, 1, 0, (PK_ATTR_FN))                                   \
+	X(CUM_SUM, "cum_sum", 1, 1, 1, 1, 0, (PK_ATTR_AXIS, PK_ATTR_EXCLUSIVE, PK_ATTR_REVERSE))   \
+	/* x[n,c,h,w], grid[n,oh,ow,2] of (x, y) in -1..1 */                                       \
+	X(GRID_SAMPLE, "grid_sample", 2, 2, 1, 1, 0,                                               \
+		(PK_ATTR_MODE, PK_ATTR_PADDING, PK_ATTR_ALIGN_CORNERS))                            \
+	/* x[n,c,h,w], rois[r,4] of x1 y1 x2 y2, batch_indices[r]: [r,c,oh,ow], which are given */ \
+	X(ROI_ALIGN, "roi_align", 3, 3, 1, 1, 0,                                                   \
+		(PK_ATTR_FN, PK_ATTR_COORD, PK_ATTR_SAMPLING, PK_ATTR_SPATIAL_SCALE))              \
+	/* where in x (flat over all of it) each maximum of the like max pool stands */            \
+	X(POOL_INDEX, "pool_index", 1, 1, 1, 1, 0,                                                 \
+		(PK_ATTR_KERNEL, PK_ATTR_STRIDES, PK_ATTR_DILATIONS, PK_ATTR_PADS))                \
 	X(DEPTH_TO_SPACE, "depth_to_space", 1, 1, 1, 1, 0, (PK_ATTR_BLOCK, PK_ATTR_MODE))          \
 	X(SPACE_TO_DEPTH, "space_to_depth", 1, 1, 1, 1, 0, (PK_ATTR_BLOCK))                        \
-	X(IDENTITY, "identity", 1, 1, 1, 1, PK_OP_VIEW, (PK_ATTR_NONE))
+	X(IDENTITY, "identity", 1, 1, 1, 1, PK_OP_VIEW, (PK_ATTR_NONE))                            \
+	/* x, scale, zero point?: one number or one per index of axis; half to even, saturated */  \
+	X(QUANTIZE, "quantize", 2, 3, 1, 1, 0, (PK_ATTR_AXIS, PK_ATTR_TO))                         \
+	X(DEQUANTIZE, "dequantize", 2, 3, 1, 1, 0, (PK_ATTR_AXIS))                                 \
+	/* x, w, bias i32[m]?, mult f32 (one or [m])?, x zero?, w zero (one or [m])?, y scale?,    \
+	   y zero?. acc = sum (x - x zero) * (w - w zero) + bias in i32; to i32: acc; to f32:      \
+	   act(acc * mult); to i8, u8: round(act(acc * mult) / y scale) + y zero, saturated.       \
+	   Floats are f32, each step rounded; a cell of padding is x zero */                       \
+	X(QCONV, "qconv", 2, 8, 1, 1, 0,                                                           \
+		(PK_ATTR_STRIDES, PK_ATTR_DILATIONS, PK_ATTR_PADS, PK_ATTR_GROUP, PK_ATTR_ACT,     \
+			PK_ATTR_ALPHA, PK_ATTR_BETA, PK_ATTR_TO))                                  \
+	/* the same operands for a[…,m,k], b[…,k,n]; bias, mult and w zero per column n */     \
+	X(QMATMUL, "qmatmul", 2, 8, 1, 1, 0, (PK_ATTR_ACT, PK_ATTR_ALPHA, PK_ATTR_BETA, PK_ATTR_TO))
 
 // X(id, text name, class): functions for the fn and act attributes.
 // Class U: y = f(x; alpha, beta) of one value, B: of two values (broadcast), C: comparison (bool
@@ -177,6 +214,9 @@
 	X(COORD, PK_COORD_ASYMMETRIC, "asymmetric")                                                \
 	X(COORD, PK_COORD_TF_HALF_PIXEL_FOR_NN, "tf_half_pixel_for_nn")                            \
 	X(COORD, PK_COORD_TF_CROP_AND_RESIZE, "tf_crop_and_resize")                                \
+	X(PADDING, PK_PADDING_ZEROS, "zeros")                                                      \
+	X(PADDING, PK_PADDING_BORDER, "border")                                                    \
+	X(PADDING, PK_PADDING_REFLECTION, "reflection")                                            \
 	X(NEAREST, PK_NEAREST_ROUND_PREFER_FLOOR, "round_prefer_floor")                            \
 	X(NEAREST, PK_NEAREST_ROUND_PREFER_CEIL, "round_prefer_ceil")                              \
 	X(NEAREST, PK_NEAREST_FLOOR, "floor")                                                      \

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "engine/onnx/function.h"
 #include "engine/onnx/order.h"
 #include "engine/onnx/tensor_data.h"
 
@@ -228,15 +229,21 @@ static int import_node(struct pk_import_state *state, const struct pk_onnx_node 
 {
 	struct pk_importer im = {
 		.state = state, .graph = state->graph, .names = names, .node = node, .err = err};
-	find_row(&im);
-	if (!im.rc)
-		check_arity(&im);
-	if (!im.rc)
-		check_attrs(&im);
+	const struct pk_onnx_function *function =
+		pk_function_find(state->model, node->op_type, node->domain);
+	if (function) {
+		im.n_inputs = (int)PK_MIN(node->n_inputs, (size_t)INT16_MAX);
+	} else {
+		find_row(&im);
+		if (!im.rc)
+			check_arity(&im);
+		if (!im.rc)
+			check_attrs(&im);
+	}
 	if (!im.rc)
 		resolve_inputs(&im);
 	if (!im.rc && !im.poisoned)
-		im.row->import(&im);
+		function ? pk_function_import(&im, function) : im.row->import(&im);
 	if (im.rc) {
 		int rc = report_node(&im);
 		if (rc)

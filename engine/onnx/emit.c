@@ -65,6 +65,8 @@ static int64_t fold_work(const struct pk_node *node)
 	case PK_OP_POOL:
 	case PK_OP_GEMM:
 	case PK_OP_MATMUL:
+	case PK_OP_QCONV:
+	case PK_OP_QMATMUL:
 	case PK_OP_TOP_K:
 		return inputs * PK_MAX(outputs, 1); // both below 2^31
 	default:
@@ -75,7 +77,8 @@ static int64_t fold_work(const struct pk_node *node)
 static bool may_fold(const struct pk_importer *im, const struct pk_node *node)
 {
 	size_t bytes = 0;
-	if (node->n_inputs == 0)
+	// Quantised weights stay so: passes decide whether they are computed with or expanded.
+	if (node->n_inputs == 0 || node->op == PK_OP_DEQUANTIZE)
 		return false;
 	for (int i = 0; i < node->n_inputs; i++)
 		if (node->inputs[i] && !node->inputs[i]->data)

@@ -33,6 +33,14 @@ int pk_import_prelu(struct pk_importer *im);
 int pk_import_where(struct pk_importer *im);
 int pk_import_cast(struct pk_importer *im);
 int pk_import_cast_like(struct pk_importer *im);
+// import_quant.c
+int pk_import_quantize(struct pk_importer *im);
+int pk_import_dequantize(struct pk_importer *im);
+int pk_import_dynamic_quantize(struct pk_importer *im);
+int pk_import_qlinear_conv(struct pk_importer *im);
+int pk_import_conv_integer(struct pk_importer *im);
+int pk_import_qlinear_matmul(struct pk_importer *im);
+int pk_import_matmul_integer(struct pk_importer *im);
 // import_reduce.c
 int pk_import_softmax(struct pk_importer *im); // arg: function
 int pk_import_reduce(struct pk_importer *im);  // arg: function
@@ -70,3 +78,31 @@ int pk_import_size(struct pk_importer *im);
 int pk_import_range(struct pk_importer *im);
 // import_control.c
 int pk_import_if(struct pk_importer *im);
+int pk_import_loop(struct pk_importer *im);
+// import_index.c
+int pk_import_gather_elements(struct pk_importer *im);
+int pk_import_gather_nd(struct pk_importer *im);
+int pk_import_scatter_elements(struct pk_importer *im);
+int pk_import_scatter_nd(struct pk_importer *im);
+int pk_import_cum_sum(struct pk_importer *im);
+int pk_import_one_hot(struct pk_importer *im);
+int pk_import_hardmax(struct pk_importer *im);
+int pk_import_trilu(struct pk_importer *im);
+// import_select.c
+int pk_import_non_zero(struct pk_importer *im);
+int pk_import_compress(struct pk_importer *im);
+int pk_import_eye_like(struct pk_importer *im);
+int pk_import_non_max_suppression(struct pk_importer *im);
+// import_sample.c
+int pk_import_grid_sample(struct pk_importer *im);
+int pk_import_roi_align(struct pk_importer *im);
+// import_einsum.c
+int pk_import_einsum(struct pk_importer *im);
+// import_compose.c
+int pk_import_is_nan(struct pk_importer *im);
+int pk_import_is_inf(struct pk_importer *im);
+int pk_import_celu(struct pk_importer *im);
+int pk_import_thresholded_relu(struct pk_importer *im);
+int pk_import_shrink(struct pk_importer *im);
+int pk_import_mean_variance_norm(struct pk_importer *im);
+int pk_import_lp_norm(struct pk_importer *im);

@@ -20,10 +20,6 @@ static int check_model(const struct pk_onnx_model *model, struct pk_err *err)
 			"opset %lld is newer than what Picket knows; export the model with "
 			"opset %d or lower",
 			(long long)opset, PK_ONNX_MAX_OPSET);
-	if (model->n_functions)
-		return pk_fail(err, -ENOTSUP,
-			"the model has %zu local functions; export it with functions inlined",
-			model->n_functions);
 	if (model->graph->n_sparse_initializers)
 		return pk_fail(
 			err, -ENOTSUP, "the model has sparse weights; export it with dense ones");

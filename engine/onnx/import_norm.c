@@ -91,6 +91,30 @@ int pk_import_group_norm(struct pk_importer *im)
 	return im->rc;
 }
 
+static bool is_wanted(const struct pk_importer *im, size_t out)
+{
+	return out < im->node->n_outputs && im->node->outputs[out].n;
+}
+
+// The outputs Mean and InvStdDev, which inference has no use for, when somebody asked for them.
+static void emit_statistics(struct pk_importer *im, struct pk_value *x, int axis)
+{
+	struct pk_ints axes = {0};
+	if (im->rc || (!is_wanted(im, 1) && !is_wanted(im, 2)))
+		return;
+	for (int i = axis; i < x->shape.rank; i++)
+		axes.v[axes.n++] = i;
+	struct pk_value *mean = pk_emit_reduce(im, 1, PK_FN_REDUCE_MEAN, x, &axes, true);
+	struct pk_value *y = pk_emit_binary(im, PK_TEMP, PK_FN_SUB, x, mean);
+	y = pk_emit_binary(im, PK_TEMP, PK_FN_MUL, y, y);
+	y = pk_emit_reduce(im, PK_TEMP, PK_FN_REDUCE_MEAN, y, &axes, true);
+	struct pk_value *epsilon =
+		pk_emit_scalar(im, PK_TEMP, PK_F32, pk_importer_float(im, "epsilon", 1e-5));
+	y = pk_emit_binary(im, PK_TEMP, PK_FN_ADD, y, epsilon);
+	y = pk_emit_unary(im, PK_TEMP, PK_FN_SQRT, y);
+	pk_emit_unary(im, 2, PK_FN_RECIPROCAL, y);
+}
+
 int pk_import_layer_norm(struct pk_importer *im)
 {
 	struct pk_value *x = im->inputs[0];
@@ -101,6 +125,7 @@ int pk_import_layer_norm(struct pk_importer *im)
 		pk_node_set_int(node, PK_ATTR_AXIS, axis);
 	set_epsilon(im, node);
 	pk_emit_end(im, node, 0, NULL);
+	emit_statistics(im, x, axis);
 	return im->rc;
 }
 

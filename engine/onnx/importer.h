@@ -25,6 +25,8 @@ struct pk_import_state {
 	size_t n_denormals;
 	size_t n_unsupported; // nodes in the report
 	int depth;            // of nested bodies
+	int64_t n_calls;      // of the model's own functions
+	int64_t n_iterations; // of loops, unrolled so far
 };
 
 // One node. The first failure sticks in rc: emitting after it does nothing, so a handler may emit

@@ -8,6 +8,7 @@
 
 #define MAX_MODEL_BYTES 0x7fffffffU
 #define MAX_NODES       1000000
+#define MAX_FUNCTIONS   4096
 
 #define FIELD(number, kind, type, member)                                                          \
 	{                                                                                          \
@@ -59,6 +60,7 @@ static const struct pk_record_field attr_fields[] = {
 	ARRAY(8, INTS, struct pk_onnx_attr, ints),
 	ARRAY(9, STRS, struct pk_onnx_attr, strings),
 	FIELD(20, INT, struct pk_onnx_attr, type),
+	FIELD(21, STR, struct pk_onnx_attr, ref),
 };
 static const struct pk_record attr_record =
 	RECORD("AttributeProto", sizeof(struct pk_onnx_attr), attr_fields);
@@ -136,6 +138,23 @@ static const struct pk_record_field pair_fields[] = {
 static const struct pk_record pair_record =
 	RECORD("StringStringEntryProto", sizeof(struct pk_onnx_pair), pair_fields);
 
+static const struct pk_record_field function_fields[] = {
+	FIELD(1, STR, struct pk_onnx_function, name),
+	ARRAY(4, STRS, struct pk_onnx_function, inputs),
+	ARRAY(5, STRS, struct pk_onnx_function, outputs),
+	MESSAGES(7, struct pk_onnx_function, nodes, n_nodes, &node_record),
+	MESSAGES(9, struct pk_onnx_function, opsets, n_opsets, &opset_record),
+	FIELD(10, STR, struct pk_onnx_function, domain),
+	MESSAGES(11, struct pk_onnx_function, defaults, n_defaults, &attr_record),
+};
+static const struct pk_record function_record = {
+	.name = "FunctionProto",
+	.size = sizeof(struct pk_onnx_function),
+	.fields = function_fields,
+	.n_fields = PK_ARRAY_LEN(function_fields),
+	.max_total = MAX_FUNCTIONS,
+};
+
 static const struct pk_record_field model_fields[] = {
 	FIELD(1, INT, struct pk_onnx_model, ir_version),
 	FIELD(2, STR, struct pk_onnx_model, producer_name),
@@ -144,7 +163,7 @@ static const struct pk_record_field model_fields[] = {
 		&graph_record},
 	MESSAGES(8, struct pk_onnx_model, opsets, n_opsets, &opset_record),
 	MESSAGES(14, struct pk_onnx_model, metadata, n_metadata, &pair_record),
-	FIELD(25, COUNT, struct pk_onnx_model, n_functions),
+	MESSAGES(25, struct pk_onnx_model, functions, n_functions, &function_record),
 };
 static const struct pk_record model_record =
 	RECORD("ModelProto", sizeof(struct pk_onnx_model), model_fields);

@@ -57,6 +57,7 @@ struct pk_onnx_attr {
 	size_t n_ints;
 	struct pk_onnx_str *strings;
 	size_t n_strings;
+	struct pk_onnx_str ref; // in functions: the caller's attribute that it stands for
 };
 
 struct pk_onnx_node {
@@ -101,6 +102,18 @@ struct pk_onnx_opset {
 	int64_t version;
 };
 
+struct pk_onnx_function {
+	struct pk_onnx_str name, domain;
+	struct pk_onnx_str *inputs, *outputs;
+	size_t n_inputs, n_outputs;
+	struct pk_onnx_attr *defaults; // of attributes that callers may leave out
+	size_t n_defaults;
+	struct pk_onnx_node *nodes;
+	size_t n_nodes;
+	struct pk_onnx_opset *opsets;
+	size_t n_opsets;
+};
+
 struct pk_onnx_model {
 	int64_t ir_version;
 	struct pk_onnx_str producer_name, producer_version;
@@ -109,6 +122,7 @@ struct pk_onnx_model {
 	struct pk_onnx_pair *metadata;
 	size_t n_metadata;
 	struct pk_onnx_graph *graph; // never NULL after success
+	struct pk_onnx_function *functions;
 	size_t n_functions;
 	size_t n_bytes; // of the file
 };

@@ -91,6 +91,46 @@ int pk_affine_init(struct pk_affine *affine, const struct pk_node *node)
 	return 0;
 }
 
+enum { PK_AFFINE_BN_X, PK_AFFINE_BN_SCALE, PK_AFFINE_BN_BIAS, PK_AFFINE_BN_MEAN, PK_AFFINE_BN_VAR };
+
+static double pk_affine_bn_param(const struct pk_node *bn, int input_idx, int64_t channel)
+{
+	const struct pk_value *param = bn->inputs[input_idx];
+	return pk_element_get(param->dtype, param->data, (size_t)channel);
+}
+
+static bool pk_affine_bn_is_const(const struct pk_node *bn)
+{
+	for (int i = PK_AFFINE_BN_SCALE; i <= PK_AFFINE_BN_VAR; i++)
+		if (!bn->inputs[i]->data)
+			return false;
+	return true;
+}
+
+// False when a channel has no finite scale, as with a negative variance.
+static bool pk_affine_bn_numbers(const struct pk_node *bn, struct pk_affine *affine)
+{
+	double epsilon = pk_node_float(bn, PK_ATTR_EPSILON);
+	for (int64_t i = 0; i < affine->n; i++) {
+		double scale = pk_affine_bn_param(bn, PK_AFFINE_BN_SCALE, i) /
+			       sqrt(pk_affine_bn_param(bn, PK_AFFINE_BN_VAR, i) + epsilon);
+		affine->scale[i] = scale;
+		affine->shift[i] = pk_affine_bn_param(bn, PK_AFFINE_BN_BIAS, i) -
+				   scale * pk_affine_bn_param(bn, PK_AFFINE_BN_MEAN, i);
+		if (!isfinite(scale) || !isfinite(affine->shift[i]))
+			return false;
+	}
+	return true;
+}
+
+int pk_affine_from_bn(struct pk_affine *affine, const struct pk_node *bn)
+{
+	if (!pk_affine_bn_is_const(bn))
+		return 0;
+	int r = pk_affine_init(affine, bn);
+	return r < 0 ? r : pk_affine_bn_numbers(bn, affine);
+}
+
 void pk_affine_finish(struct pk_affine *affine)
 {
 	free(affine->scale);

@@ -17,6 +17,9 @@ struct pk_affine {
 bool pk_affine_takes(const struct pk_node *node);
 // Room for the node's channels, scale 1 and shift 0. 0 or -ENOMEM.
 int pk_affine_init(struct pk_affine *affine, const struct pk_node *node) pk_must_check;
+// What a batch norm of constant parameters does. 1: done; 0: it has others, or a channel has no
+// finite scale; -ENOMEM.
+int pk_affine_from_bn(struct pk_affine *affine, const struct pk_node *bn) pk_must_check;
 void pk_affine_finish(struct pk_affine *affine);
 // Computes in double and rounds once. 1: done; 0: left alone, as a weight would not be finite in
 // its type; -ENOMEM. Weights shared with other nodes stay as they are for those.

@@ -71,10 +71,17 @@ int pk_pass_fold_const(struct pk_graph *graph, struct pk_pass_ctx *ctx)
 	if (!ctx->evaluator)
 		return 0;
 	pk_graph_each_node (node, graph) {
-		int r = pk_fold_is_const(node) ? pk_fold_node(graph, node, ctx) : 0;
+		bool wanted = node->op != PK_OP_DEQUANTIZE || ctx->expand_quantized;
+		int r = wanted && pk_fold_is_const(node) ? pk_fold_node(graph, node, ctx) : 0;
 		if (r < 0)
 			return r;
 		n += r;
 	}
 	return n;
+}
+
+int pk_pass_expand_const(struct pk_graph *graph, struct pk_pass_ctx *ctx)
+{
+	ctx->expand_quantized = true;
+	return pk_pass_fold_const(graph, ctx);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// F10: reshape after reshape, transpose after transpose, and transposes that only move axes of one.
+// F10, F13: reshape after reshape, transpose after transpose, slice after slice, and transposes
+// that only move axes of one.
 #include <errno.h>
 
+#include "base/checked.h"
 #include "engine/passes/match.h"
 #include "engine/passes/pass_impl.h"
 #include "engine/passes/rewrite.h"
@@ -22,6 +24,39 @@ static int pk_merge_transpose(struct pk_graph *graph, struct pk_node *node, stru
 	const struct pk_attr_value *first = pk_node_attr(inner, PK_ATTR_PERM);
 	for (int i = 0; i < perm->n; i++)
 		perm->i[i] = first->i[perm->i[i]];
+	return pk_merge_skip(graph, node, inner);
+}
+
+// Where a step leaps over elements the inner slice is no view: reading past it costs no more. Else
+// it must have no other use.
+static bool pk_merge_may_skip_slice(const struct pk_node *inner)
+{
+	const struct pk_attr_value *steps = pk_node_attr(inner, PK_ATTR_STEPS);
+	for (int i = 0; i < steps->n; i++)
+		if (steps->i[i] != 1)
+			return true;
+	return pk_match_inner(inner->outputs[0]) != NULL;
+}
+
+static int pk_merge_slice(struct pk_graph *graph, struct pk_node *node, struct pk_node *inner)
+{
+	struct pk_attr_value *starts = pk_node_attr(node, PK_ATTR_STARTS);
+	struct pk_attr_value *steps = pk_node_attr(node, PK_ATTR_STEPS);
+	const struct pk_attr_value *first = pk_node_attr(inner, PK_ATTR_STARTS);
+	const struct pk_attr_value *stride = pk_node_attr(inner, PK_ATTR_STEPS);
+	int64_t from[PK_MAX_RANK], by[PK_MAX_RANK];
+	if (!pk_merge_may_skip_slice(inner) || pk_shape_elements(&node->outputs[0]->shape) == 0)
+		return 0;
+	for (int i = 0; i < starts->n; i++) {
+		bool one = node->outputs[0]->shape.dims[i] == 1; // the step does not count
+		if (pk_mul_overflow(starts->i[i], stride->i[i], &from[i]) ||
+			pk_mul_overflow(steps->i[i], stride->i[i], &by[i]))
+			return 0;
+		from[i] += first->i[i];
+		by[i] = one ? 1 : by[i];
+	}
+	pk_node_set_ints(node, PK_ATTR_STARTS, from, starts->n);
+	pk_node_set_ints(node, PK_ATTR_STEPS, by, steps->n);
 	return pk_merge_skip(graph, node, inner);
 }
 
@@ -60,6 +95,8 @@ static int pk_merge_node(struct pk_graph *graph, struct pk_node *node, struct pk
 	bool same = inner && inner->op == node->op;
 	if (node->op == PK_OP_RESHAPE)
 		return same ? pk_merge_skip(graph, node, inner) : 0;
+	if (node->op == PK_OP_SLICE)
+		return same ? pk_merge_slice(graph, node, inner) : 0;
 	if (node->op != PK_OP_TRANSPOSE)
 		return 0;
 	if (same)

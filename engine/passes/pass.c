@@ -12,18 +12,13 @@
 // A group that still changes something after so many rounds is taken as it is: each state is right.
 #define PK_MAX_ROUNDS 16
 
-struct pk_pass {
-	const char *name;
-	int group; // passes of one group run in turn until none changes anything
-	int (*run)(struct pk_graph *graph, struct pk_pass_ctx *ctx);
-	const char *what;
-};
-
 static const struct pk_pass pk_pass_table[] = {
 	{"remove_noop", 0, pk_pass_remove_noop,
 		"drops identity, equal casts and moves that move nothing"},
 	{"merge_move", 0, pk_pass_merge_move,
-		"joins reshape after reshape, transpose after transpose"},
+		"joins reshape after reshape, transpose after transpose, slice after slice"},
+	{"sink_transpose", 0, pk_pass_sink_transpose,
+		"moves transposes behind elementwise nodes, softmax, concat, reductions"},
 	{"fold_const", 0, pk_pass_fold_const, "computes nodes of constants"},
 	{"cse", 0, pk_pass_cse, "shares equal nodes and small equal constants"},
 	{"dce", 0, pk_pass_dce, "drops nodes that nothing uses"},
@@ -31,51 +26,70 @@ static const struct pk_pass pk_pass_table[] = {
 	{"fold_bn", 1, pk_pass_fold_bn, "batch norm goes into conv, conv_transpose, gemm weights"},
 	{"fold_scale", 1, pk_pass_fold_scale, "per-channel mul/add goes into weights and bias"},
 	{"fold_pad", 1, pk_pass_fold_pad, "pad goes into the pads of conv and pool"},
-	{"fuse_act", 2, pk_pass_fuse_act, "silu, hard_swish, mish, gelu from their parts"},
-	{"merge_act", 2, pk_pass_merge_act, "joins relu and clip chains; prelu of one slope"},
-	{"fuse_epilogue", 3, pk_pass_fuse_epilogue, "activation goes into conv"},
-	{"fuse_residual", 3, pk_pass_fuse_residual, "addition of another tensor goes into conv"},
-	{"cse", 4, pk_pass_cse, "again, after the rewrites"},
-	{"dce", 4, pk_pass_dce, "again, after the rewrites"},
+	{"fold_focus", 1, pk_pass_fold_focus, "pixel blocks in channels + conv becomes one conv"},
+	{"lower_bn", 2, pk_pass_lower_bn, "batch norm alone becomes a depthwise conv"},
+	{"lower_pool", 2, pk_pass_lower_pool, "pool of the whole plane becomes a reduction"},
+	{"fold_scale", 2, pk_pass_fold_scale, "again, behind lowered batch norms"},
+	{"fuse_act", 3, pk_pass_fuse_act, "silu, hard_swish, mish, gelu from their parts"},
+	{"merge_act", 3, pk_pass_merge_act, "joins relu and clip chains; prelu of one slope"},
+	{"fuse_epilogue", 4, pk_pass_fuse_epilogue, "activation goes into conv"},
+	{"fold_qdq", 4, pk_pass_fold_qdq, "dequantize, conv or gemm, quantize become integer"},
+	{"fuse_residual", 4, pk_pass_fuse_residual, "addition of another tensor goes into conv"},
+	{"fold_const", 5, pk_pass_expand_const, "again, with quantised weights of float nodes"},
+	{"cse", 5, pk_pass_cse, "again, after the rewrites"},
+	{"dce", 5, pk_pass_dce, "again, after the rewrites"},
 };
 #define PK_N_PASSES PK_ARRAY_LEN(pk_pass_table)
 _Static_assert(PK_N_PASSES <= PK_MAX_PASSES, "the report holds every pass");
 
-// First row of that name, or PK_N_PASSES. A pass that runs twice has two rows.
-static size_t pk_pass_find(const char *name)
+// Rows in their order: the house's or the caller's.
+struct pk_pass_rows {
+	const struct pk_pass *rows;
+	size_t n;
+};
+static const struct pk_pass_rows pk_pass_all = {pk_pass_table, PK_N_PASSES};
+
+// First row of that name, or the number of rows. A pass that runs twice has two rows.
+static size_t pk_pass_find(const struct pk_pass_rows *table, const char *name)
 {
 	size_t i = 0;
-	while (i < PK_N_PASSES && strcmp(pk_pass_table[i].name, name) != 0)
+	while (i < table->n && strcmp(table->rows[i].name, name) != 0)
 		i++;
 	return i;
 }
 
-static bool pk_pass_is_repeat(size_t idx)
+static bool pk_pass_is_repeat(const struct pk_pass_rows *table, size_t idx)
 {
-	return pk_pass_find(pk_pass_table[idx].name) != idx;
+	return pk_pass_find(table, table->rows[idx].name) != idx;
+}
+
+const struct pk_pass *pk_passes_table(size_t *n)
+{
+	*n = PK_N_PASSES;
+	return pk_pass_table;
 }
 
 void pk_passes_list(struct pk_buf *out)
 {
 	for (size_t i = 0; i < PK_N_PASSES; i++)
-		if (!pk_pass_is_repeat(i))
+		if (!pk_pass_is_repeat(&pk_pass_all, i))
 			pk_buf_printf(
 				out, "%-14s %s\n", pk_pass_table[i].name, pk_pass_table[i].what);
 }
 
-static int pk_pass_unknown(const char *name, struct pk_err *err)
+static int pk_pass_unknown(const struct pk_pass_rows *table, const char *name, struct pk_err *err)
 {
 	char names[PK_ERR_TEXT_MAX / 2] = "";
 	size_t len = 0;
-	for (size_t i = 0; i < PK_N_PASSES; i++) {
-		size_t n = strlen(pk_pass_table[i].name);
-		if (pk_pass_is_repeat(i))
+	for (size_t i = 0; i < table->n; i++) {
+		size_t n = strlen(table->rows[i].name);
+		if (pk_pass_is_repeat(table, i))
 			continue;
 		if (len + n + 3 > sizeof(names))
 			break;
 		memcpy(names + len, i ? ", " : "", i ? 2 : 0);
 		len += i ? 2 : 0;
-		memcpy(names + len, pk_pass_table[i].name, n + 1);
+		memcpy(names + len, table->rows[i].name, n + 1);
 		len += n;
 	}
 	return pk_fail(err, -EINVAL, "no pass `%s`; there are %s", name, names);
@@ -85,18 +99,21 @@ struct pk_pass_run {
 	struct pk_graph *graph;
 	const struct pk_pass_options *options;
 	struct pk_pass_ctx ctx;
-	bool disabled[PK_N_PASSES];
-	int n_changes[PK_N_PASSES];
+	struct pk_pass_rows table;
+	int n_steps; // runs of passes that changed something
+	bool disabled[PK_MAX_PASSES];
+	int n_changes[PK_MAX_PASSES];
 };
 
 static int pk_pass_read_disabled(struct pk_pass_run *run, struct pk_err *err)
 {
+	const struct pk_pass_rows *table = &run->table;
 	for (size_t i = 0; i < run->options->n_disabled; i++) {
 		const char *name = run->options->disabled[i];
-		if (pk_pass_find(name) == PK_N_PASSES)
-			return pk_pass_unknown(name, err);
-		for (size_t row = 0; row < PK_N_PASSES; row++)
-			if (strcmp(pk_pass_table[row].name, name) == 0)
+		if (pk_pass_find(table, name) == table->n)
+			return pk_pass_unknown(table, name, err);
+		for (size_t row = 0; row < table->n; row++)
+			if (strcmp(table->rows[row].name, name) == 0)
 				run->disabled[row] = true;
 	}
 	return 0;
@@ -105,7 +122,7 @@ static int pk_pass_read_disabled(struct pk_pass_run *run, struct pk_err *err)
 // Number of rewrites, or an error that names the pass.
 static int pk_pass_run_one(struct pk_pass_run *run, size_t idx)
 {
-	const struct pk_pass *pass = &pk_pass_table[idx];
+	const struct pk_pass *pass = &run->table.rows[idx];
 	struct pk_err *err = run->ctx.err;
 	int n = pass->run(run->graph, &run->ctx);
 	if (n == -ENOMEM)
@@ -114,7 +131,8 @@ static int pk_pass_run_one(struct pk_pass_run *run, size_t idx)
 		pk_err_prefix(err, "pass %s", pass->name);
 		return n;
 	}
-	run->n_changes[pk_pass_find(pass->name)] += n;
+	run->n_changes[pk_pass_find(&run->table, pass->name)] += n;
+	run->n_steps += n > 0;
 	if (n > 0 && run->options->trace)
 		run->options->trace(run->options->ctx, pass->name, n, run->graph);
 	if (run->options->verify) {
@@ -127,12 +145,17 @@ static int pk_pass_run_one(struct pk_pass_run *run, size_t idx)
 	return n;
 }
 
+static bool pk_pass_enough(const struct pk_pass_run *run)
+{
+	return run->options->max_steps > 0 && run->n_steps >= run->options->max_steps;
+}
+
 static int pk_pass_run_group(struct pk_pass_run *run, size_t first, size_t end)
 {
 	int changed = 1;
 	for (int round = 0; round < PK_MAX_ROUNDS && changed; round++) {
 		changed = 0;
-		for (size_t i = first; i < end; i++) {
+		for (size_t i = first; i < end && !pk_pass_enough(run); i++) {
 			int n = run->disabled[i] ? 0 : pk_pass_run_one(run, i);
 			if (n < 0)
 				return n;
@@ -144,11 +167,12 @@ static int pk_pass_run_group(struct pk_pass_run *run, size_t first, size_t end)
 
 static void pk_pass_fill_report(const struct pk_pass_run *run, struct pk_pass_report *report)
 {
+	const struct pk_pass_rows *table = &run->table;
 	report->n_passes = 0;
-	for (size_t i = 0; i < PK_N_PASSES; i++)
-		if (!pk_pass_is_repeat(i))
+	for (size_t i = 0; i < table->n; i++)
+		if (!pk_pass_is_repeat(table, i))
 			report->passes[report->n_passes++] =
-				(struct pk_pass_count){pk_pass_table[i].name, run->n_changes[i]};
+				(struct pk_pass_count){table->rows[i].name, run->n_changes[i]};
 }
 
 // A loaded engine's graph may lack constants that its kernels have packed.
@@ -166,16 +190,24 @@ int pk_passes_run(struct pk_graph *graph, const struct pk_pass_options *options,
 	struct pk_pass_run run = {
 		.graph = graph,
 		.options = options,
-		.ctx = {options->evaluator, options->max_folded_bytes, err},
+		.table = options->n_passes
+				 ? (struct pk_pass_rows){options->passes, options->n_passes}
+				 : pk_pass_all,
+		.ctx = {.evaluator = options->evaluator,
+			.folded_bytes_left = options->max_folded_bytes,
+			.err = err},
 	};
+	const struct pk_pass_rows *table = &run.table;
+	if (table->n > PK_MAX_PASSES)
+		return pk_fail(err, -EINVAL, "more than %d passes", PK_MAX_PASSES);
 	if (run.ctx.folded_bytes_left == 0)
 		run.ctx.folded_bytes_left = PK_DEFAULT_FOLDED_BYTES;
 	int r = pk_pass_check_constants(graph, err);
 	if (r == 0)
 		r = pk_pass_read_disabled(&run, err);
-	for (size_t first = 0, end; r == 0 && first < PK_N_PASSES; first = end) {
-		for (end = first; end < PK_N_PASSES; end++)
-			if (pk_pass_table[end].group != pk_pass_table[first].group)
+	for (size_t first = 0, end; r == 0 && first < table->n; first = end) {
+		for (end = first; end < table->n; end++)
+			if (table->rows[end].group != table->rows[first].group)
 				break;
 		r = pk_pass_run_group(&run, first, end);
 	}

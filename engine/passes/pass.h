@@ -11,6 +11,14 @@
 #include "engine/ir/evaluator.h"
 #include "engine/ir/graph.h"
 
+struct pk_pass_ctx;
+struct pk_pass {
+	const char *name;
+	int group; // passes of one group run in turn until none changes anything
+	int (*run)(struct pk_graph *graph, struct pk_pass_ctx *ctx); // rewrites made, or an error
+	const char *what;
+};
+
 // Zero means default everywhere.
 struct pk_pass_options {
 	const char *const *disabled; // names of passes that shall not run
@@ -21,9 +29,12 @@ struct pk_pass_options {
 	// Called after each run of a pass that changed something.
 	void (*trace)(void *ctx, const char *pass, int n_changes, const struct pk_graph *graph);
 	void *ctx;
+	int max_steps; // stop after so many runs of passes that changed something; 0: no bound
+	const struct pk_pass *passes; // another table (tests, bisect); NULL: the house's
+	size_t n_passes;
 };
 
-#define PK_MAX_PASSES 24
+#define PK_MAX_PASSES 40
 
 struct pk_pass_count {
 	const char *name;
@@ -41,5 +52,7 @@ struct pk_pass_report {
 int pk_passes_run(struct pk_graph *graph, const struct pk_pass_options *options,
 	struct pk_pass_report *report, struct pk_err *err) pk_must_check;
 
+// The house's table.
+const struct pk_pass *pk_passes_table(size_t *n);
 // "name  what it does" lines, in order.
 void pk_passes_list(struct pk_buf *out);

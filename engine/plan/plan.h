@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "base/err.h"
 
-#define PK_PLAN_VERSION      1
+#define PK_PLAN_VERSION      2
 #define PK_PLAN_WEIGHT_ALIGN 65536 // WEIGHTS and KERNELS start at a multiple of this
 
 enum pk_section {
@@ -61,6 +61,9 @@ PK_DEFINE_AUTO(pk_plan_writer, pk_plan_writer_destroy);
 // Copies the bytes. A second section of one type replaces the first.
 int pk_plan_writer_add(struct pk_plan_writer *writer, enum pk_section type, const void *bytes,
 	size_t n) pk_must_check;
+// What was added, aligned to 64 bytes; the writer's, until the section is replaced.
+struct pk_plan_section pk_plan_writer_section(
+	const struct pk_plan_writer *writer, enum pk_section type);
 // The engine file's bytes as they would be written, appended to out.
 int pk_plan_writer_to_buf(const struct pk_plan_writer *writer, struct pk_buf *out) pk_must_check;
 // Power-cut safe; returns the size in *size_bytes (nullable).

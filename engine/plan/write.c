@@ -9,6 +9,8 @@
 #include "engine/plan/layout.h"
 #include "engine/plan/plan.h"
 
+#define SECTION_ALIGN 64 // in the file, and in memory while it is collected
+
 struct pk_plan_writer {
 	struct {
 		uint8_t *data;
@@ -33,7 +35,8 @@ void pk_plan_writer_destroy(struct pk_plan_writer *writer)
 int pk_plan_writer_add(
 	struct pk_plan_writer *writer, enum pk_section type, const void *bytes, size_t n)
 {
-	uint8_t *copy = malloc(n ? n : 1);
+	size_t room = pk_align_up(n ? n : 1, SECTION_ALIGN);
+	uint8_t *copy = room == SIZE_MAX ? NULL : aligned_alloc(SECTION_ALIGN, room);
 	if (!copy)
 		return -ENOMEM;
 	if (n)
@@ -44,10 +47,16 @@ int pk_plan_writer_add(
 	return 0;
 }
 
+struct pk_plan_section pk_plan_writer_section(
+	const struct pk_plan_writer *writer, enum pk_section type)
+{
+	return (struct pk_plan_section){writer->sections[type].data, writer->sections[type].size};
+}
+
 static size_t section_align(uint32_t type)
 {
 	bool mapped = type == PK_SECTION_WEIGHTS || type == PK_SECTION_KERNELS;
-	return mapped ? PK_PLAN_WEIGHT_ALIGN : 64;
+	return mapped ? PK_PLAN_WEIGHT_ALIGN : SECTION_ALIGN;
 }
 
 // Fills table (in type order) and header; returns how many sections there are.

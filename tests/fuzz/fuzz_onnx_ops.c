@@ -10,6 +10,7 @@
 #include "engine/cpu/eval.h"
 #include "engine/ir/verify.h"
 #include "engine/onnx/import.h"
+#include "engine/onnx/names.h"
 #include "engine/onnx/op_table.h"
 
 #define MAX_OPERANDS 6
@@ -54,8 +55,8 @@ static struct pk_onnx_str str(struct source *s, const char *text)
 static void fill_tensor(struct source *s, struct pk_onnx_tensor *t)
 {
 	t->data_type = take(s, 3) ? 7 : 1 + take(s, 16);
-	t->n_dims = take(s, 3);
-	t->dims = pk_arena_array(s->arena, 2, sizeof(int64_t));
+	t->n_dims = take(s, 4);
+	t->dims = pk_arena_array(s->arena, 3, sizeof(int64_t));
 	size_t n = 1;
 	for (size_t i = 0; i < t->n_dims; i++) {
 		t->dims[i] = take(s, 5);
@@ -82,19 +83,60 @@ static void fill_input(struct source *s, struct pk_onnx_value_info *info)
 		info->dims[i] = (struct pk_onnx_dim){.has_value = true, .value = 1 + take(s, 6)};
 }
 
+// A body for If and Loop: one node over its inputs and the names around it.
+static void fill_body(struct source *s, struct pk_onnx_graph *g)
+{
+	static const char *const names[] = {"i", "on", "v", "w", "r", "a", "b", "none"};
+	static const char *const ops[] = {"Identity", "Add", "Shape", "Concat"};
+	struct pk_onnx_node *node = g->nodes = pk_arena_new(s->arena, struct pk_onnx_node);
+	g->n_nodes = 1;
+	g->n_inputs = take(s, 5);
+	g->inputs = pk_arena_array(s->arena, 4, sizeof(struct pk_onnx_value_info));
+	for (size_t i = 0; i < g->n_inputs; i++)
+		g->inputs[i].name = str(s, names[i]);
+	g->n_outputs = take(s, 5);
+	g->outputs = pk_arena_array(s->arena, 4, sizeof(struct pk_onnx_value_info));
+	for (size_t i = 0; i < g->n_outputs; i++)
+		g->outputs[i].name = str(s, names[take(s, PK_ARRAY_LEN(names))]);
+	node->op_type = str(s, ops[take(s, PK_ARRAY_LEN(ops))]);
+	node->n_inputs = 1 + take(s, 2);
+	node->inputs = pk_arena_array(s->arena, 2, sizeof(struct pk_onnx_str));
+	for (size_t i = 0; i < node->n_inputs; i++)
+		node->inputs[i] = str(s, names[take(s, PK_ARRAY_LEN(names))]);
+	node->n_outputs = 1;
+	node->outputs = pk_arena_new(s->arena, struct pk_onnx_str);
+	node->outputs[0] = str(s, "r");
+}
+
+// An equation of whatever characters come.
+static struct pk_onnx_str fill_equation(struct source *s)
+{
+	static const char letters[] = "abij,,.->... zA";
+	char text[24] = {0};
+	unsigned n = take(s, sizeof(text));
+	for (unsigned i = 0; i < n; i++)
+		text[i] = letters[take(s, sizeof(letters) - 1)];
+	return str(s, text);
+}
+
 static void fill_attr(struct source *s, struct pk_onnx_attr *attr, char letter)
 {
 	static const char letters[] = "?fistgFIS";
 	static const char *const words[] = {"SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET", "linear",
 		"cubic", "nearest", "reflect", "edge", "wrap", "CRD", "align_corners",
-		"tf_crop_and_resize", "half_pixel_symmetric", "not_larger", "tanh", "?"};
+		"tf_crop_and_resize", "half_pixel_symmetric", "not_larger", "tanh", "bilinear",
+		"border", "reflection", "add", "mul", "max", "min", "output_half_pixel", "avg",
+		"?"};
 	attr->type = strchr(letters, letter) - letters;
 	attr->f = real(s);
 	attr->i = number(s);
-	attr->s = str(s, words[take(s, PK_ARRAY_LEN(words))]);
+	attr->s = pk_onnx_str_is(attr->name, "equation")
+			  ? fill_equation(s)
+			  : str(s, words[take(s, PK_ARRAY_LEN(words))]);
 	attr->t = pk_arena_new(s->arena, struct pk_onnx_tensor);
 	fill_tensor(s, attr->t);
 	attr->g = pk_arena_new(s->arena, struct pk_onnx_graph);
+	fill_body(s, attr->g);
 	attr->n_ints = attr->n_floats = take(s, MAX_LIST);
 	attr->ints = pk_arena_array(s->arena, MAX_LIST, sizeof(int64_t));
 	attr->floats = pk_arena_array(s->arena, MAX_LIST, sizeof(float));
@@ -124,7 +166,8 @@ static void fill_operands(struct source *s, const struct pk_op_row *row, struct 
 {
 	struct pk_onnx_node *node = g->nodes;
 	static const char *const names[MAX_OPERANDS] = {"a", "b", "c", "d", "e", "f"};
-	int max = row->n_inputs_max < 0 ? MAX_OPERANDS : row->n_inputs_max;
+	bool many = row->n_inputs_max < 0 || row->n_inputs_max > MAX_OPERANDS;
+	int max = many ? MAX_OPERANDS : row->n_inputs_max;
 	int n = row->n_inputs_min + (int)take(s, (unsigned)(max - row->n_inputs_min) + 1);
 	node->inputs = pk_arena_array(s->arena, MAX_OPERANDS, sizeof(struct pk_onnx_str));
 	g->inputs = pk_arena_array(s->arena, MAX_OPERANDS, sizeof(struct pk_onnx_value_info));

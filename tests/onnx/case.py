@@ -16,7 +16,8 @@ class Case:
     tolerance: float = 1e-4  # of the output's range
     refusal: Optional[str] = None  # regular expression of the error that must come
     expected: Optional[dict] = None  # name -> array; None: ONNX Runtime says
-    may_refuse: bool = False  # operators and types outside Picket are no failure, but counted
+    may_refuse: bool = False  # outside of Picket: a located refusal is as right as a result
+    group: Optional[str] = None  # what the figures count it under
     skip: Optional[str] = None  # reason
 
 

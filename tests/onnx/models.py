@@ -21,7 +21,7 @@ MODELS = [
     ("PP-OCRv4 rec 48x320", "ppocr_rec.onnx", "x", (1, 3, 48, 320), -1, 1),
     ("PP-OCR cls 48x192", "ppocr_cls.onnx", "x", (1, 3, 48, 192), -1, 1),
 ]
-TOLERANCE = 1e-3  # of the output's range
+TOLERANCE = 1e-4  # of the output's range
 
 
 def cases(options):

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs models through Picket's engine and ONNX Runtime and compares the outputs.
 
-Prints one line per case (`ok - name`, `not ok - name: why`, `skip - name: why`); exits 1 when one
-is not ok. --picketctl may be any program that takes the arguments of `picketctl engine run`.
+Prints one line per case (`ok - name`, `ok - name: refused: why`, `not ok - name: why`,
+`skip - name: why`); exits 1 when one is not ok. --picketctl may be any program that takes the
+arguments of `picketctl engine run`. Figures go to --json and, in short, to $PICKET_FIGURES.
 """
 
 import argparse
@@ -22,21 +23,28 @@ import numpy as np
 import onnxruntime as ort
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import index_op  # noqa: E402
+import issues  # noqa: E402
 import node_tests  # noqa: E402
 import single_op  # noqa: E402
 from case import Case, Suite, difference  # noqa: E402
 
+TOP = Path(__file__).resolve().parents[2]
 ENGINE_TIMEOUT_S = 300
-# What the importer says of models that are right but outside of what it takes.
+# What the importer says of models that are right but outside of what it takes, and where.
 REFUSED = (
-    r"not supported|computed at run time|does not compute|must be (one )?constant|is newer|"
-    r"export the model for inference"
+    r"(node|input|output|initialiser|constant) `.*("
+    r"not supported|computed at run time|does not compute|must be (one )?constant|"
+    r"is not a tensor|has no shape|does not say which opset|export the model for inference)|"
+    r"is newer"
 )
 
 
 def suites():
     table = [
         Suite("single-op", single_op.cases),
+        Suite("index-op", index_op.cases),
+        Suite("issues", issues.cases),
         Suite("node-tests", node_tests.cases),
     ]
     if importlib.util.find_spec("models") is None:
@@ -72,8 +80,7 @@ def run_engine(case: Case, path: Path, folder: Path, options):
         np.save(file, np.ascontiguousarray(as_engine_input(array)).reshape(array.shape))
         command += ["--input", f"{name}={file}"]
     for name, dims in case.shapes.items():
-        if dims:  # a scalar has nothing to bind
-            command += ["--shape", f"{name}={'x'.join(map(str, dims))}"]
+        command += ["--shape", f"{name}={'x'.join(map(str, dims))}"]
     command += ["--output-dir", str(out)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=ENGINE_TIMEOUT_S, check=False)
@@ -104,7 +111,7 @@ def judge(case: Case, folder: Path, options) -> tuple:
         return ("ok", "") if found else ("not ok", f"refused with: {error}")
     if error is not None:
         refused = case.may_refuse and re.search(REFUSED, error)
-        return ("skip", f"refused: {error}") if refused else ("not ok", error)
+        return ("refused", error) if refused else ("not ok", error)
     try:
         wanted = case.expected if case.expected is not None else oracle(case, path)
     except Exception as e:  # noqa: BLE001: whatever ONNX Runtime throws, it is no oracle here
@@ -124,49 +131,102 @@ def run_case(case: Case, options) -> tuple:
         return judge(case, Path(folder), options)
 
 
+def default_picketctl():
+    build = os.environ.get("PICKET_BUILD")
+    return os.path.join(build, "cli/picketctl") if build else None
+
+
 def parse_args():
     parser = argparse.ArgumentParser(description=__doc__)
-    build = os.environ.get("PICKET_BUILD", "build/gcc")
-    parser.add_argument("--picketctl", default=os.path.join(build, "cli/picketctl"))
+    parser.add_argument("--picketctl", default=default_picketctl())
     parser.add_argument("--long", action="store_true", help="more shapes, more models")
     parser.add_argument("--suite", action="append", help="only these suites")
     parser.add_argument("--match", help="only cases whose name has this regular expression")
     parser.add_argument("--node-tests", help="folder of ONNX backend tests (…/data)")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--json", help="write {suite: {passed, failed, skipped, failures}} here")
-    return parser.parse_args()
+    parser.add_argument("--json", help="write figures and the verdict of every case here")
+    options = parser.parse_args()
+    options.long = options.long or bool(os.environ.get("PICKET_LONG"))
+    fetched = TOP / "build/assets/onnx-testdata"
+    if not options.node_tests and fetched.is_dir():
+        options.node_tests = str(fetched)
+    if not options.picketctl:
+        parser.error("--picketctl or PICKET_BUILD is needed")
+    return options
+
+
+class Tally:
+    """Counts of a suite, and of the groups its cases name."""
+
+    def __init__(self):
+        self.counts = collections.Counter()
+        self.groups = {}
+        self.failures = []
+        self.verdicts = {}
+
+    def take(self, case, verdict, why):
+        self.counts[verdict] += 1
+        self.verdicts[case.name] = verdict
+        if case.group and verdict != "skip":
+            self.groups.setdefault(case.group, collections.Counter())[verdict] += 1
+        if verdict == "not ok":
+            self.failures.append({"name": case.name, "why": why})
+
+    @staticmethod
+    def named(counts):
+        return {
+            "passed": counts["ok"],
+            "refused": counts["refused"],
+            "failed": counts["not ok"],
+        }
+
+    def figures(self):
+        return {
+            **self.named(self.counts),
+            "skipped": self.counts["skip"],
+            "failures": self.failures,
+            "verdicts": self.verdicts,
+        }
+
+
+def report(suite, case, verdict, why):
+    if verdict == "refused":
+        verdict, why = "ok", f"refused: {why}"
+    print(f"{verdict} - {suite.name}/{case.name}" + (f": {why}" if why else ""), flush=True)
+
+
+def run_suite(suite, options):
+    tally = Tally()
+    cases = [
+        c for c in suite.cases(options) if not options.match or re.search(options.match, c.name)
+    ]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for case, (verdict, why) in zip(cases, pool.map(lambda c: run_case(c, options), cases)):
+            tally.take(case, verdict, why)
+            report(suite, case, verdict, why)
+    return tally
+
+
+def write_json(path, value):
+    if path:
+        Path(path).write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> int:
     options = parse_args()
-    figures = {}
-    for suite in suites():
-        if options.suite and suite.name not in options.suite:
-            continue
-        cases = [
-            c for c in suite.cases(options) if not options.match or re.search(options.match, c.name)
-        ]
-        counts = collections.Counter()
-        failures = []
-        with ThreadPoolExecutor(options.jobs) as pool:
-            for case, (verdict, why) in zip(cases, pool.map(lambda c: run_case(c, options), cases)):
-                counts[verdict] += 1
-                print(f"{verdict} - {suite.name}/{case.name}" + (f": {why}" if why else ""))
-                if verdict == "not ok":
-                    failures.append({"name": case.name, "why": why})
-        figures[suite.name] = {
-            "passed": counts["ok"],
-            "failed": counts["not ok"],
-            "skipped": counts["skip"],
-            "failures": failures,
-        }
-    if options.json:
-        Path(options.json).write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    failed = sum(f["failed"] for f in figures.values())
-    passed = sum(f["passed"] for f in figures.values())
-    skipped = sum(f["skipped"] for f in figures.values())
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    chosen = [s for s in suites() if not options.suite or s.name in options.suite]
+    tallies = {s.name: run_suite(s, options) for s in chosen}
+    groups = {g: Tally.named(c) for t in tallies.values() for g, c in t.groups.items()}
+    write_json(options.json, {**{n: t.figures() for n, t in tallies.items()}, **groups})
+    write_json(os.environ.get("PICKET_FIGURES"), groups)
+    total = sum((t.counts for t in tallies.values()), collections.Counter())
+    for name, counts in groups.items():
+        print(f"{name}: " + ", ".join(f"{n} {word}" for word, n in counts.items()))
+    print(
+        f"{total['ok']} passed, {total['refused']} refused, {total['not ok']} failed, "
+        f"{total['skip']} skipped"
+    )
+    return 1 if total["not ok"] else 0
 
 
 if __name__ == "__main__":

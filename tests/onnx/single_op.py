@@ -144,7 +144,6 @@ def windows(b):
         "indices",
         n_outputs=2,
         kernel_shape=[2, 2],
-        refusal="optional output",
     )
     b.add(
         "AveragePool",

@@ -60,7 +60,7 @@ static bool take_attrs(struct pk_window *geom, const struct pk_node *node, int n
 static bool take_kernel(struct pk_window *geom, const struct pk_node *node, int n)
 {
 	geom->group = 1;
-	if (node->op == PK_OP_POOL)
+	if (node->op == PK_OP_POOL || node->op == PK_OP_POOL_INDEX)
 		return take(node, PK_ATTR_KERNEL, 0, n, geom->kernel, 1) &&
 		       geom->in_c == geom->out_c;
 	const struct pk_shape *w = pk_check_in_shape(node, 1);

@@ -121,6 +121,7 @@ static void concat_run(const struct pk_cpu_call *call)
 const struct pk_cpu_kernel pk_kernel_concat_ref = {
 	.op = PK_OP_CONCAT,
 	.name = "concat_ref",
+	.in_place = true,
 	.supports = concat_supports,
 	.setup = concat_setup,
 	.run = concat_run,

@@ -6,32 +6,41 @@
 #include "engine/cpu/kernels/kernel_list.h"
 #include "engine/cpu/kernels/walk.h"
 
-// gcc vectorises loops of unknown length from -O3 on only.
-#if defined(__GNUC__) && !defined(__clang__)
+// gcc vectorises loops of unknown length from -O3 on only. y may be a or b exactly (in place), else
+// they are apart: either way no step of a loop depends on another.
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" // sanitizers keep loops as they are
+#define STEPS_APART _Pragma("clang loop vectorize(assume_safety)")
+#else
 #pragma GCC optimize("O3")
+#define STEPS_APART _Pragma("GCC ivdep")
 #endif
 
-// y[i] = f(a[i * a_step], b[i * b_step]); a step is 0 or 1.
+// y[i] = f(a[i * a_step], b[i * b_step]); a step is 0 or 1. Where it is 0 over more than one i,
+// that operand is apart from y.
 typedef void run_fn(
 	float *y, const float *a, int64_t a_step, const float *b, int64_t b_step, int64_t n);
 
 #define BINARY(name, expr)                                                                         \
-	static void name##_run(float *restrict y, const float *a, int64_t a_step, const float *b,  \
+	static void name##_run(float *y, const float *a, int64_t a_step, const float *b,           \
 		int64_t b_step, int64_t n)                                                         \
 	{                                                                                          \
 		if (a_step && b_step) {                                                            \
+			STEPS_APART                                                                \
 			for (int64_t i = 0; i < n; i++) {                                          \
 				float u = a[i], v = b[i];                                          \
 				y[i] = expr;                                                       \
 			}                                                                          \
 		} else if (a_step) {                                                               \
 			float v = *b;                                                              \
+			STEPS_APART                                                                \
 			for (int64_t i = 0; i < n; i++) {                                          \
 				float u = a[i];                                                    \
 				y[i] = expr;                                                       \
 			}                                                                          \
 		} else {                                                                           \
 			float u = *a;                                                              \
+			STEPS_APART                                                                \
 			for (int64_t i = 0; i < n; i++) {                                          \
 				float v = b[i * b_step];                                           \
 				y[i] = expr;                                                       \
@@ -110,6 +119,7 @@ static void run(const struct pk_cpu_call *call)
 const struct pk_cpu_kernel pk_kernel_binary_run = {
 	.op = PK_OP_BINARY,
 	.name = "binary_run",
+	.in_place = true,
 	.rank = 10,
 	.supports = supports,
 	.setup = setup,
@@ -119,6 +129,7 @@ const struct pk_cpu_kernel pk_kernel_binary_run = {
 const struct pk_cpu_kernel pk_kernel_prelu_run = {
 	.op = PK_OP_PRELU,
 	.name = "prelu_run",
+	.in_place = true,
 	.rank = 10,
 	.supports = supports,
 	.setup = setup,

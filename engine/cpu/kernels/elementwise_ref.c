@@ -124,6 +124,7 @@ static void unary_run(const struct pk_cpu_call *call)
 const struct pk_cpu_kernel pk_kernel_unary_ref = {
 	.op = PK_OP_UNARY,
 	.name = "unary_ref",
+	.in_place = true,
 	.supports = unary_supports,
 	.setup = unary_setup,
 	.run = unary_run,
@@ -191,6 +192,7 @@ static void binary_run(const struct pk_cpu_call *call)
 const struct pk_cpu_kernel pk_kernel_binary_ref = {
 	.op = PK_OP_BINARY,
 	.name = "binary_ref",
+	.in_place = true,
 	.supports = binary_supports,
 	.setup = binary_setup,
 	.run = binary_run,
@@ -228,6 +230,7 @@ static void prelu_run(const struct pk_cpu_call *call)
 const struct pk_cpu_kernel pk_kernel_prelu_ref = {
 	.op = PK_OP_PRELU,
 	.name = "prelu_ref",
+	.in_place = true,
 	.supports = prelu_supports,
 	.setup = plain_setup,
 	.run = prelu_run,
@@ -263,6 +266,7 @@ static void where_run(const struct pk_cpu_call *call)
 const struct pk_cpu_kernel pk_kernel_where_ref = {
 	.op = PK_OP_WHERE,
 	.name = "where_ref",
+	.in_place = true,
 	.supports = where_supports,
 	.setup = plain_setup,
 	.run = where_run,
@@ -292,6 +296,7 @@ static void cast_run(const struct pk_cpu_call *call)
 const struct pk_cpu_kernel pk_kernel_cast_ref = {
 	.op = PK_OP_CAST,
 	.name = "cast_ref",
+	.in_place = true,
 	.supports = cast_supports,
 	.setup = plain_setup,
 	.run = cast_run,

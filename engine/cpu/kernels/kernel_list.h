@@ -24,6 +24,7 @@
 	X(conv_transpose_ref)                                                                      \
 	X(pool_line)                                                                               \
 	X(pool_ref)                                                                                \
+	X(pool_index_ref)                                                                          \
 	X(batch_norm_ref)                                                                          \
 	X(instance_norm_ref)                                                                       \
 	X(layer_norm_ref)                                                                          \
@@ -59,9 +60,26 @@
 	X(expand_ref)                                                                              \
 	X(tile_ref)                                                                                \
 	X(gather_ref)                                                                              \
+	X(gather_elements_ref)                                                                     \
+	X(gather_nd_ref)                                                                           \
+	X(scatter_elements_ref)                                                                    \
+	X(scatter_nd_ref)                                                                          \
+	X(cum_sum_ref)                                                                             \
+	X(grid_sample_ref)                                                                         \
+	X(roi_align_ref)                                                                           \
 	X(depth_to_space_ref)                                                                      \
 	X(space_to_depth_ref)                                                                      \
-	X(identity_ref)
+	X(identity_ref)                                                                            \
+	PK_KERNEL_AVX2(X, quantize_line_avx2)                                                      \
+	X(quantize_line)                                                                           \
+	X(quantize_ref)                                                                            \
+	PK_KERNEL_AVX2(X, dequantize_line_avx2)                                                    \
+	X(dequantize_line)                                                                         \
+	X(dequantize_ref)                                                                          \
+	PK_KERNEL_AVX2(X, qconv_gemm_avx2)                                                         \
+	X(qconv_gemm)                                                                              \
+	X(qconv_ref)                                                                               \
+	X(qmatmul_ref)
 
 #define X(name) extern const struct pk_cpu_kernel pk_kernel_##name;
 PK_KERNEL_LIST(X)

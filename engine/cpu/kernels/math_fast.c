@@ -59,6 +59,7 @@ static int softmax_setup(const struct pk_node *node, struct pk_arena *arena, con
 		.op = op_id,                                                                       \
 		.name = #id "_vec" #suffix,                                                        \
 		.rank = rank_value,                                                                \
+		.in_place = op_id == PK_OP_UNARY,                                                  \
 		.supports = id##_supports_##isa,                                                   \
 		.setup = id##_setup,                                                               \
 		.run = pk_math_##id##_run_##isa,                                                   \

@@ -114,3 +114,76 @@ const struct pk_cpu_kernel pk_kernel_pool_ref = {
 	.setup = setup,
 	.run = run,
 };
+
+static bool index_supports(const struct pk_node *node)
+{
+	struct pk_window geom;
+	enum pk_dtype dtype = node->inputs[0]->dtype;
+	return (pk_number_is_float(dtype) || pk_number_is_int(dtype)) &&
+	       node->outputs[0]->dtype == PK_I64 && pk_window_init(&geom, node);
+}
+
+static int index_setup(const struct pk_node *node, struct pk_arena *arena, const void **state)
+{
+	struct pool *s = pk_arena_new(arena, struct pool);
+	if (!s)
+		return -ENOMEM;
+	pk_window_init(&s->geom, node);
+	s->dtype = node->inputs[0]->dtype;
+	*state = s;
+	return 0;
+}
+
+// The first of the largest cells, flat over the whole input.
+static int64_t window_index(
+	const struct pool *s, const void *x, int64_t plane, const struct span at[3])
+{
+	const struct pk_window *g = &s->geom;
+	double most = -INFINITY;
+	int64_t best = -1;
+	for (int64_t kd = at[0].first; kd <= at[0].last; kd++) {
+		for (int64_t kh = at[1].first; kh <= at[1].last; kh++) {
+			int64_t row = (at[0].base + kd * g->dilation[0]) * g->in[1] + at[1].base +
+				      kh * g->dilation[1];
+			for (int64_t kw = at[2].first; kw <= at[2].last; kw++) {
+				int64_t i =
+					plane + row * g->in[2] + at[2].base + kw * g->dilation[2];
+				double v = pk_number_f(s->dtype, x, i);
+				if (best < 0 || v > most) {
+					most = v;
+					best = i;
+				}
+			}
+		}
+	}
+	return best < 0 ? plane : best;
+}
+
+static void index_run(const struct pk_cpu_call *call)
+{
+	const struct pool *s = call->state;
+	const struct pk_window *g = &s->geom;
+	int64_t *y = call->outputs[0];
+	struct span at[3];
+	for (int64_t plane = 0; plane < g->batch * g->in_c; plane++) {
+		for (int64_t od = 0; od < g->out[0]; od++) {
+			at[0] = window_span(g, 0, od);
+			for (int64_t oh = 0; oh < g->out[1]; oh++) {
+				at[1] = window_span(g, 1, oh);
+				for (int64_t ow = 0; ow < g->out[2]; ow++) {
+					at[2] = window_span(g, 2, ow);
+					*y++ = window_index(
+						s, call->inputs[0], plane * g->in_plane, at);
+				}
+			}
+		}
+	}
+}
+
+const struct pk_cpu_kernel pk_kernel_pool_index_ref = {
+	.op = PK_OP_POOL_INDEX,
+	.name = "pool_index_ref",
+	.supports = index_supports,
+	.setup = index_setup,
+	.run = index_run,
+};

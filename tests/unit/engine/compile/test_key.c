@@ -43,10 +43,17 @@ static void test_each_difference_has_its_kind(void **state)
 	(void)state;
 	pk_auto_free char *have = make(&plain, 1, IDENTITY);
 	struct pk_build_options level = plain, card = plain, runtime = plain, shape = plain;
+	struct pk_build_options int8 = plain, other = plain;
 	level.opt_level = 0;
 	card.card = "c";
 	card.card_size = 1;
 	runtime.runtime = "cuda";
+	int8.precision = other.precision = PK_PRECISION_INT8;
+	int8.calibration = "{}";
+	other.calibration = "[]";
+	int8.calibration_size = other.calibration_size = 2;
+	pk_auto_free char *first = make(&int8, 1, IDENTITY), *second = make(&other, 1, IDENTITY);
+	assert_int_equal(pk_key_compare(first, second, NULL), PK_MISMATCH_MODEL);
 	shape.n_shapes = 1;
 	shape.shapes[0] = (struct pk_input_shape){"x", {1, {3}}};
 	const struct {
@@ -57,6 +64,7 @@ static void test_each_difference_has_its_kind(void **state)
 		{make(&level, 1, IDENTITY), PK_MISMATCH_MODEL},
 		{make(&card, 1, IDENTITY), PK_MISMATCH_MODEL},
 		{make(&shape, 1, IDENTITY), PK_MISMATCH_MODEL},
+		{make(&int8, 1, IDENTITY), PK_MISMATCH_MODEL},
 		{make(&runtime, 1, IDENTITY), PK_MISMATCH_TARGET},
 		{make(&plain, 1,
 			 "{\"isa\":\"y\",\"driver\":\"1\",\"libraries\":{\"cudnn\":\"9.3\"}}"),

@@ -136,18 +136,26 @@ static void check_guard(const char *p, size_t bytes, const char *kernel, const c
 	}
 }
 
-void node_case_run(struct node_case *c, const struct pk_cpu_kernel *kernel, void *outputs[2])
+// over: the operand whose address output 0 gets (its bytes are kept), or -1.
+static void run_row(
+	struct node_case *c, const struct pk_cpu_kernel *kernel, int over, void *outputs[2])
 {
 	struct pk_arena *arena = pk_arena_create(0);
 	const void *state = NULL;
 	size_t sizes[2] = {0}, workspace = 0, packed = 0;
 	char *guards[2] = {NULL};
 	void *data[2];
+	const void *operands[NODE_CASE_MAX];
 	assert_true(kernel->supports(c->node));
 	for (int i = 0; i < c->node->n_outputs; i++) {
 		sizes[i] = pk_tensor_bytes(c->node->outputs[i]->dtype, &c->node->outputs[i]->shape);
 		guards[i] = guarded(sizes[i]);
 		data[i] = guards[i] + GUARD;
+	}
+	memcpy(operands, c->data, sizeof(operands));
+	if (over >= 0) {
+		memcpy(data[0], c->data[over], sizes[0]);
+		operands[over] = data[0];
 	}
 	workspace = kernel->workspace ? kernel->workspace(c->node) : 0;
 	packed = kernel->pack_bytes ? kernel->pack_bytes(c->node) : 0;
@@ -156,7 +164,7 @@ void node_case_run(struct node_case *c, const struct pk_cpu_kernel *kernel, void
 		kernel->pack(c->node, packed_guard + GUARD);
 	if (kernel->setup)
 		assert_int_equal(kernel->setup(c->node, arena, &state), 0);
-	struct pk_cpu_call call = {.inputs = (const void *const *)c->data,
+	struct pk_cpu_call call = {.inputs = operands,
 		.outputs = data,
 		.packed = packed_guard + GUARD,
 		.state = state,
@@ -173,6 +181,34 @@ void node_case_run(struct node_case *c, const struct pk_cpu_kernel *kernel, void
 	free(workspace_guard);
 	free(packed_guard);
 	pk_arena_destroy(arena);
+}
+
+void node_case_run(struct node_case *c, const struct pk_cpu_kernel *kernel, void *outputs[2])
+{
+	run_row(c, kernel, -1, outputs);
+}
+
+// A row that declares it may run in place gives the same bytes over each operand of equal length.
+static void check_in_place(struct node_case *c, const struct pk_cpu_kernel *kernel)
+{
+	const struct pk_value *y = c->node->outputs[0];
+	size_t bytes = pk_tensor_bytes(y->dtype, &y->shape);
+	if (!kernel->in_place || !(pk_op_info(c->node->op)->flags & PK_OP_ELEMENTWISE))
+		return;
+	void *apart[2] = {NULL};
+	run_row(c, kernel, -1, apart);
+	for (int i = 0; i < c->node->n_inputs; i++) {
+		const struct pk_value *x = c->node->inputs[i];
+		void *over[2] = {NULL};
+		if (!x || pk_tensor_bytes(x->dtype, &x->shape) != bytes ||
+			pk_shape_elements(&x->shape) != pk_shape_elements(&y->shape))
+			continue;
+		run_row(c, kernel, i, over);
+		if (memcmp(over[0], apart[0], bytes) != 0)
+			fail_msg("%s: other result over operand %d", kernel->name, i);
+		free(over[0]);
+	}
+	free(apart[0]);
 }
 
 void *node_case_reference(struct node_case *c)
@@ -202,11 +238,13 @@ int node_case_check_rows(struct node_case *c, double tolerance)
 	int n = 0;
 	assert_non_null(reference);
 	node_case_run(c, reference, expected);
+	check_in_place(c, reference);
 	for (const struct pk_cpu_kernel *const *k = pk_cpu_kernels; *k; k++) {
 		void *got[2] = {NULL};
 		if ((*k)->op != c->node->op || *k == reference || !(*k)->supports(c->node))
 			continue;
 		node_case_run(c, *k, got);
+		check_in_place(c, *k);
 		for (int i = 0; i < c->node->n_outputs; i++)
 			compare(c, i, got[i], expected[i], tolerance, (*k)->name);
 		free(got[0]);

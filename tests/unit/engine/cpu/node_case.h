@@ -47,7 +47,8 @@ void node_case_run(struct node_case *c, const struct pk_cpu_kernel *kernel, void
 // Output 0 by the reference row; to be freed.
 void *node_case_reference(struct node_case *c);
 // Runs every other row that supports the node and compares with the reference: f32 outputs within
-// tolerance x (largest magnitude of the reference), others exactly. Number of rows compared.
+// tolerance x (largest magnitude of the reference), others exactly; rows that declare it, in place
+// too. Number of rows compared.
 int node_case_check_rows(struct node_case *c, double tolerance);
 
 // |a - b| <= tolerance * max(|b|) over n floats, NaN equal to NaN; fails the test with `what`.

@@ -331,6 +331,81 @@ static void test_moves(void **state)
 	CHECK(move_rows);
 }
 
+static const struct infer_row index_rows[] = {
+	{{"f32[3,4]", "i64[2,4]"}, "%y: f32[2,4] = gather_elements(%a,%b)", NULL},
+	{{"u8[3,4]", "i32[3,9]"}, "%y: u8[3,9] = gather_elements(%a,%b) {axis=1}", NULL},
+	{{"f32[3,4]", "i64[2,5]"}, "%y: f32[2,5] = gather_elements(%a,%b)", "beyond axis 1"},
+	{{"f32[3,4]", "i64[2]"}, "%y: f32[2] = gather_elements(%a,%b)", "rank 1"},
+	{{"f32[0,4]", "i64[2,4]"}, "%y: f32[2,4] = gather_elements(%a,%b)", "axis 0 is empty"},
+	{{"f32[3,4]", "i64[2,4]"}, "%y: f32[2,4] = gather_elements(%a,%b) {axis=2}", "axis 2"},
+	{{"f32[3,4]", "f32[2,4]"}, "%y: f32[2,4] = gather_elements(%a,%b)", "cannot be f32"},
+	{{"f32[2,3,4]", "i64[5,2]"}, "%y: f32[5,4] = gather_nd(%a,%b)", NULL},
+	{{"f32[2,3,4]", "i64[2,1]"}, "%y: f32[2,4] = gather_nd(%a,%b) {batch_dims=1}", NULL},
+	{{"f32[2,3,4]", "i64[5,1]"}, "%y: f32[5,4] = gather_nd(%a,%b) {batch_dims=1}", "differs"},
+	{{"f32[2,3,4]", "i64[5,4]"}, "%y: f32[5] = gather_nd(%a,%b)", "4 coordinates"},
+	{{"f32[2,3,4]", "i64[5,0]"}, "%y: f32[5,2,3,4] = gather_nd(%a,%b)", "0 coordinates"},
+	{{"f32[2,3,4]", "i64[2]"}, "%y: f32[4] = gather_nd(%a,%b) {batch_dims=7}", "7 batch dims"},
+	{{"f32[1,1,1,1,1]", "i64[1,1,1,1,1,1]"}, "%y: f32[1] = gather_nd(%a,%b)", "rank 9"},
+	{{"f32[3,4]", "i64[2,4]", "f32[2,4]"}, "%y: f32[3,4] = scatter_elements(%a,%b,%c) {fn=max}",
+		NULL},
+	{{"f32[3,4]", "i64[2,4]", "f32[2,3]"}, "%y: f32[3,4] = scatter_elements(%a,%b,%c)",
+		"differ in shape"},
+	{{"f32[3,4]", "i64[2,4]", "i32[2,4]"}, "%y: f32[3,4] = scatter_elements(%a,%b,%c)",
+		"updates are i32"},
+	{{"f32[3,4]", "i64[2,4]", "f32[2,4]"}, "%y: f32[3,4] = scatter_elements(%a,%b,%c) {fn=div}",
+		"cannot scatter"},
+	{{"bool[3,4]", "i64[2,4]", "bool[2,4]"},
+		"%y: bool[3,4] = scatter_elements(%a,%b,%c) {fn=add}", "cannot be bool"},
+	{{"f32[3,4]", "i64[5,1]", "f32[5,4]"}, "%y: f32[3,4] = scatter_nd(%a,%b,%c)", NULL},
+	{{"f32[3,4]", "i64[5,1]", "f32[5,3]"}, "%y: f32[3,4] = scatter_nd(%a,%b,%c)",
+		"shape of what they replace"},
+	{{"i32[3,4]"}, "%y: i32[3,4] = cum_sum(%a) {axis=1,exclusive=1,reverse=1}", NULL},
+	{{"bool[3,4]"}, "%y: bool[3,4] = cum_sum(%a)", "cannot be bool"},
+	{{"f32[]"}, "%y: f32[] = cum_sum(%a)", "axis 0 of rank 0"},
+	{{"f32[3]"}, "%y: f32[3] = cum_sum(%a) {reverse=2}", "not in 0..1"},
+	{{"f32[1,2,3,4]"}, "%y: i64[1,2,2,3] = pool_index(%a) {kernel=[2,2]}", NULL},
+	{{"bool[1,2,3,4]"}, "%y: i64[1,2,2,3] = pool_index(%a) {kernel=[2,2]}", "cannot be bool"},
+};
+
+static const struct infer_row sample_rows[] = {
+	{{"f32[2,3,4,5]", "f32[2,6,7,2]"}, "%y: f32[2,3,6,7] = grid_sample(%a,%b)", NULL},
+	{{"f32[2,3,4,5]", "f32[2,6,7,2]"},
+		"%y: f32[2,3,6,7] = grid_sample(%a,%b) {mode=cubic,padding=reflection}", NULL},
+	{{"f32[2,3,4,5]", "f32[1,6,7,2]"}, "%y: f32[2,3,6,7] = grid_sample(%a,%b)", "[2,h,w,2]"},
+	{{"f32[2,3,4,5]", "f32[2,6,7,3]"}, "%y: f32[2,3,6,7] = grid_sample(%a,%b)", "[2,h,w,2]"},
+	{{"f32[2,3,0,5]", "f32[2,6,7,2]"}, "%y: f32[2,3,6,7] = grid_sample(%a,%b)", "is empty"},
+	{{"f32[2,3,4,5]", "f32[2,6,7,2]"}, "%y: f32[2,3,6,7] = grid_sample(%a,%b) {mode=wrap}",
+		"none of grid_sample"},
+	{{"f32[2,3,4,5]", "f32[2,6,7,2]"}, "%y: f32[2,3,6,7] = grid_sample(%a,%b) {padding=edge}",
+		"padding"},
+	{{"f32[1,3,8,8]", "f32[5,4]", "i64[5]"},
+		"%y: f32[5,3,2,2] = roi_align(%a,%b,%c) {fn=avg_pool,spatial_scale=0.5}", NULL},
+	{{"f32[1,3,8,8]", "f32[5,4]", "i64[4]"},
+		"%y: f32[5,3,2,2] = roi_align(%a,%b,%c) {fn=avg_pool}", "batch indices"},
+	{{"f32[1,3,8,8]", "f32[5,4]", "i64[5]"},
+		"%y: f32[5,2,2,2] = roi_align(%a,%b,%c) {fn=avg_pool}", "[5,3,h,w]"},
+	{{"f32[1,3,8,8]", "f32[5,4]", "i64[5]"}, "%y: f32[5,3,2,2] = roi_align(%a,%b,%c)",
+		"no pooling"},
+	{{"f32[1,3,8,8]", "f32[5,4]", "i64[5]"},
+		"%y: f32[5,3,2,2] = roi_align(%a,%b,%c) {fn=max_pool,spatial_scale=nan}",
+		"spatial_scale: nan"},
+	{{"f32[1,3,8,8]", "f32[5,4]", "i64[5]"},
+		"%y: f32[5,3,2,2] = roi_align(%a,%b,%c) {fn=max_pool,sampling=1025}",
+		"not in 0..1024"},
+	{{"f32[0,3,8,8]", "f32[5,4]", "i64[5]"},
+		"%y: f32[5,3,2,2] = roi_align(%a,%b,%c) {fn=max_pool}", "is empty"},
+};
+
+static void test_indices(void **state)
+{
+	CHECK(index_rows);
+}
+
+static void test_samplers(void **state)
+{
+	CHECK(sample_rows);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +417,8 @@ int main(void)
 		cmocka_unit_test(test_elementwise),
 		cmocka_unit_test(test_reductions),
 		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_indices),
+		cmocka_unit_test(test_samplers),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

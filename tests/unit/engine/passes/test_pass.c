@@ -72,10 +72,29 @@ static void test_whole_block(void **state)
 	pk_buf_finish(&text);
 }
 
+// The bias becomes foldable before the batch norm does: it may not be lowered too early.
+static void test_bn_is_folded_before_it_is_lowered(void **state)
+{
+	pk_auto(pk_graph) graph =
+		pass_case_parse("input %x: f32[1,2,4,4]\n"
+				"const %w: f32[2,2,1,1] = {1, 2, 3, 4}\n"
+				"const %k: f32[1,2,1,1] = {1, 2}\n"
+				"const %s: f32[2] = {1, 2} const %b: f32[2] = {3, 4}\n"
+				"const %m: f32[2] = {5, 6} const %v: f32[2] = {7, 8}\n"
+				"%c: f32[1,2,4,4] = conv_transpose(%x, %w)\n"
+				"%d: f32[1,2,4,4] = binary(%c, %k) {fn=add}\n"
+				"%n: f32[1,2,4,4] = batch_norm(%d, %s, %b, %m, %v)\n"
+				"%y: f32[1,2,4,4] = unary(%n) {fn=relu} output %y");
+	struct pk_pass_options options = {.verify = true};
+	struct pk_err err = {0};
+	assert_int_equal(pk_passes_run(graph, &options, NULL, &err), 0);
+	assert_int_equal(graph->n_nodes, 1);
+}
+
 static void test_disabled(void **state)
 {
 	pk_auto(pk_graph) graph = pass_case_parse(block);
-	static const char *const disabled[] = {"fuse_act", "dce", "fold_bn"};
+	static const char *const disabled[] = {"fuse_act", "dce", "fold_bn", "lower_bn"};
 	struct pk_pass_options options = {
 		.disabled = disabled, .n_disabled = PK_ARRAY_LEN(disabled), .verify = true};
 	struct pk_pass_report report;
@@ -120,9 +139,9 @@ static void test_unknown_name(void **state)
 	struct pk_err err = {0};
 	assert_int_equal(pk_passes_run(graph, &options, NULL, &err), -EINVAL);
 	assert_string_equal(err.text,
-		"no pass `fuse_everything`; there are remove_noop, merge_move, fold_const, cse, "
-		"dce, "
-		"fuse_matmul, fold_bn, fold_scale, fold_pad, fuse_act, merge_act, fuse_epilogue, "
+		"no pass `fuse_everything`; there are remove_noop, merge_move, "
+		"sink_transpose, fold_const, cse, dce, fuse_matmul, fold_bn, fold_scale, fold_pad, "
+		"fold_focus, lower_bn, lower_pool, fuse_act, merge_act, fuse_epilogue, fold_qdq, "
 		"fuse_residual");
 }
 
@@ -196,6 +215,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole_block),
+		cmocka_unit_test(test_bn_is_folded_before_it_is_lowered),
 		cmocka_unit_test(test_disabled),
 		cmocka_unit_test(test_all_disabled),
 		cmocka_unit_test(test_unknown_name),

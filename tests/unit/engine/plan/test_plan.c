@@ -42,6 +42,21 @@ static void test_round_trip(void **state)
 	assert_null(pk_plan_section(plan, PK_SECTION_GRAPH).data);
 }
 
+static void test_sections_can_be_read_while_they_are_collected(void **state)
+{
+	(void)state;
+	pk_auto(pk_plan_writer) writer = pk_plan_writer_create();
+	assert_null(pk_plan_writer_section(writer, PK_SECTION_WEIGHTS).data);
+	char weights[1000];
+	memset(weights, 'w', sizeof(weights));
+	assert_int_equal(
+		pk_plan_writer_add(writer, PK_SECTION_WEIGHTS, weights, sizeof(weights)), 0);
+	struct pk_plan_section section = pk_plan_writer_section(writer, PK_SECTION_WEIGHTS);
+	assert_int_equal(section.size, sizeof(weights));
+	assert_memory_equal(section.data, weights, sizeof(weights));
+	assert_int_equal((uintptr_t)section.data % 64, 0);
+}
+
 static int open_bytes(const void *bytes, size_t n, enum pk_mismatch *mismatch)
 {
 	pk_auto(pk_plan) plan = NULL;
@@ -114,6 +129,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_sections_can_be_read_while_they_are_collected),
 		cmocka_unit_test(test_every_flipped_bit_is_seen),
 		cmocka_unit_test(test_every_truncation_is_seen),
 		cmocka_unit_test(test_versions_and_magic_are_format),

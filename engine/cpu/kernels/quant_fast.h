@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the faster quantised kernels share, and their entry points per instruction set.
+#pragma once
+
+#include <stdint.h>
+
+#include "engine/cpu/kernels/check.h"
+#include "engine/cpu/kernels/quant.h"
+
+// Columns of the output that are unfolded together, and output channels summed together.
+#define PK_QCONV_COLUMNS 64
+#define PK_QCONV_ROWS    4
+
+struct pk_qconv_fast {
+	struct pk_window geom;
+	struct pk_quant quant;
+	int64_t c, m;    // input and output channels of a group
+	int64_t k;       // length of a sum
+	int64_t n_pairs; // of taps, the last one padded with 0
+};
+
+// quantize and dequantize of one scale.
+struct pk_quant_line {
+	enum pk_dtype stored;
+	bool has_zero;
+	int64_t n;
+};
+
+void pk_qconv_gemm_run_plain(const struct pk_cpu_call *call);
+void pk_quantize_line_run_plain(const struct pk_cpu_call *call);
+void pk_dequantize_line_run_plain(const struct pk_cpu_call *call);
+#if defined(__x86_64__)
+void pk_qconv_gemm_run_avx2(const struct pk_cpu_call *call);
+void pk_quantize_line_run_avx2(const struct pk_cpu_call *call);
+void pk_dequantize_line_run_avx2(const struct pk_cpu_call *call);
+#endif

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// One output tensor against its reference: rows G0 to G3.
+#pragma once
+
+#include "engine/gate/profile.h"
+#include "engine/gate/verdict.h"
+#include "engine/ir/graph.h"
+
+// found, expected: dense, of value's type and shape; expected NULL: only whether found is finite.
+// input: what the engine was fed, for the rows. 0 or -ENOMEM.
+int pk_gate_judge_output(struct pk_gate_verdict *verdict, const struct pk_gate_profile *profile,
+	const struct pk_value *value, const void *found, const void *expected, const char *input)
+	pk_must_check;
