@@ -12,6 +12,7 @@
 
 #define MAX_CHANNELS 1024
 #define SILENT_RMS   1e-4
+#define SILENT_PART  1e-3 // of the output's peak: a score that nothing raises has no signal
 #define MIN_RANGE    1e-6
 
 // Sums over the pairs that are finite on both sides.
@@ -162,6 +163,17 @@ static struct sums channel_sums(
 	return sums;
 }
 
+// Largest magnitude of the finite values.
+static double peak_of(const float *b, int64_t n)
+{
+	double peak = 0;
+	for (int64_t i = 0; i < n; i++) {
+		if (isfinite(b[i]))
+			peak = PK_MAX(peak, fabs((double)b[i]));
+	}
+	return peak;
+}
+
 void pk_compare_channels(const float *a, const float *b, const struct pk_shape *shape, int axis,
 	struct pk_channel_noise *out)
 {
@@ -173,10 +185,11 @@ void pk_compare_channels(const float *a, const float *b, const struct pk_shape *
 		dims[0] *= shape->dims[i];
 	for (int i = axis + 1; i < shape->rank; i++)
 		dims[2] *= shape->dims[i];
+	double faint = SILENT_PART * peak_of(b, dims[0] * dims[1] * dims[2]);
 	for (int64_t c = 0; c < dims[1]; c++) {
 		struct sums sums = channel_sums(a, b, dims, c);
 		double rms = sums.n ? sqrt(sums.bb / (double)sums.n) : 0;
-		if (rms < SILENT_RMS) {
+		if (rms < SILENT_RMS || PK_MAX(fabs(sums.low), fabs(sums.high)) < faint) {
 			out->n_silent++;
 			continue;
 		}

@@ -33,7 +33,8 @@ struct pk_channel_noise {
 	double min_sqnr_db; // of the worst channel; PK_SQNR_MAX_DB without channels
 	int64_t worst;      // its index; -1: none
 	int n_channels;     // judged
-	int n_silent;       // left out: their reference stays below 1e-4 (root mean square)
+	int n_silent;       // left out: their reference stays below 1e-4 (root mean square), or
+			    // below 1e-3 of the output's peak
 };
 
 // The axis whose slices are channels: 1 for [n,c,h,w]; the shorter of the last two for [n,x,y]; the

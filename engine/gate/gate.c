@@ -146,7 +146,7 @@ static void judge_repeat(struct trial *trial, const char *input)
 	pk_gate_verdict_take(trial->verdict, &figure, "second run on %.40s", input);
 }
 
-static int run_case(struct trial *trial, const char *input, struct pk_err *err)
+static int run_case(struct trial *trial, const struct pk_gate_input *input, struct pk_err *err)
 {
 	int64_t ns;
 	int r = run_engine(trial, &ns, err);
@@ -157,7 +157,7 @@ static int run_case(struct trial *trial, const char *input, struct pk_err *err)
 	if (r < 0)
 		return r;
 	trial->run_ns += ns;
-	judge_repeat(trial, input);
+	judge_repeat(trial, input->name);
 	const struct pk_graph *reference = trial->job->reference;
 	if (reference)
 		r = pk_cpu_eval_graph(
@@ -200,7 +200,7 @@ static int run_patterns(struct trial *trial, struct pk_err *err)
 				(uint32_t)i + 1, trial->inputs[i]);
 		r = begin_case(trial, name, err);
 		if (r == 0)
-			r = run_case(trial, name, err);
+			r = run_case(trial, &(struct pk_gate_input){name, false}, err);
 	}
 	return r;
 }
@@ -224,7 +224,7 @@ static int run_samples(struct trial *trial, struct pk_err *err)
 		if (r == 0)
 			r = begin_case(trial, sample->name, err);
 		if (r == 0)
-			r = run_case(trial, sample->name, err);
+			r = run_case(trial, &(struct pk_gate_input){sample->name, true}, err);
 	}
 	return r;
 }

@@ -80,11 +80,12 @@ static void judge_integers(struct pk_gate_verdict *verdict, const struct pk_gate
 }
 
 int pk_gate_judge_output(struct pk_gate_verdict *verdict, const struct pk_gate_profile *profile,
-	const struct pk_value *value, const void *found, const void *expected, const char *input)
+	const struct pk_value *value, const void *found, const void *expected,
+	const struct pk_gate_input *input)
 {
 	if (!pk_dtype_is_float(value->dtype)) {
 		if (expected)
-			judge_integers(verdict, profile, value, found, expected, input);
+			judge_integers(verdict, profile, value, found, expected, input->name);
 		return 0;
 	}
 	pk_auto_free float *owned_a = NULL, *owned_b = NULL;
@@ -93,13 +94,14 @@ int pk_gate_judge_output(struct pk_gate_verdict *verdict, const struct pk_gate_p
 	if (!a || (expected && !b))
 		return -ENOMEM;
 	if (!expected) {
-		judge_finite(verdict, value, a, input);
+		judge_finite(verdict, value, a, input->name);
 		return 0;
 	}
 	struct pk_comparison got;
 	if (pk_compare_f32(a, b, pk_shape_elements(&value->shape), &got) < 0)
 		return -ENOMEM;
-	judge_figures(verdict, profile, &got, value, input);
-	judge_channels(verdict, profile, value, a, b, input);
+	judge_figures(verdict, profile, &got, value, input->name);
+	if (input->is_picture || !profile->channels_on_pictures)
+		judge_channels(verdict, profile, value, a, b, input->name);
 	return 0;
 }

@@ -6,8 +6,13 @@
 #include "engine/gate/verdict.h"
 #include "engine/ir/graph.h"
 
+struct pk_gate_input {
+	const char *name; // for the rows
+	bool is_picture;  // a sample, not a synthetic pattern
+};
+
 // found, expected: dense, of value's type and shape; expected NULL: only whether found is finite.
-// input: what the engine was fed, for the rows. 0 or -ENOMEM.
+// input: what the engine was fed. 0 or -ENOMEM.
 int pk_gate_judge_output(struct pk_gate_verdict *verdict, const struct pk_gate_profile *profile,
-	const struct pk_value *value, const void *found, const void *expected, const char *input)
-	pk_must_check;
+	const struct pk_value *value, const void *found, const void *expected,
+	const struct pk_gate_input *input) pk_must_check;

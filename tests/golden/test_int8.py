@@ -28,6 +28,7 @@ TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "demo"))
 import eval as measure  # noqa: E402
 import render  # noqa: E402
+import sprites  # noqa: E402
 
 INPUT_W, INPUT_H = 256, 192
 SCENE_PX = 2400
@@ -102,11 +103,11 @@ class Figures:
         command = [self.picketctl, "engine", "run", engine, "--input", file]
         must([*command, "--output-dir", self.folder])
         output = np.load(self.folder / "output0.npy")[0]
-        return measure.decode(output, CONF, NMS_IOU, render.LABELS)
+        return measure.decode(output, CONF, NMS_IOU, sprites.LABELS)
 
     def map50(self, engine: Path, frames: list) -> float:
         pairs = [(self.detect(engine, picture), truth) for picture, truth in frames]
-        return measure.mean_average_precision(pairs, render.LABELS)["mAP50"]
+        return measure.mean_average_precision(pairs, sprites.LABELS)["mAP50"]
 
 
 def spoil(record: Path, out: Path) -> None:
