@@ -41,12 +41,13 @@ class Outcome:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
     def as_json(self):
+        """Figures stand beside the counts: {"passed": 3, …, "demo": {…}}."""
         return {
+            **self.figures,
             "passed": self.passed,
             "failed": self.failed,
             "skipped": self.skipped,
             "failures": self.failures,
-            "figures": self.figures,
         }
 
     def merge_figures(self, path):
