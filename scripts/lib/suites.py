@@ -39,6 +39,7 @@ SANITIZER_ENV = {
     "LSAN_OPTIONS": f"suppressions={TOP}/tests/lsan.supp:print_suppressions=0",
 }
 FUZZ_SECONDS, FUZZ_SECONDS_LONG = 10, 60
+ALWAYS_FUZZED_LONG = ("onnx_import", "onnx_model", "plan")  # what comes from strangers
 SCRIPT_TIMEOUT_S = 900
 
 
@@ -216,9 +217,13 @@ def fuzz(outcome, options):
         return
     found = sorted(glob.glob("build/fuzz/tests/fuzz/fuzz_*"))
     names = [os.path.basename(f)[len("fuzz_") :] for f in found if os.path.isfile(f)]
-    seconds = FUZZ_SECONDS_LONG if options.long else FUZZ_SECONDS
+
+    def seconds_of(name):
+        is_long = options.long or name in ALWAYS_FUZZED_LONG
+        return FUZZ_SECONDS_LONG if is_long else FUZZ_SECONDS
+
     with concurrent.futures.ThreadPoolExecutor(int(JOBS)) as pool:
-        for name, status, output in pool.map(lambda n: fuzz_one(n, seconds), names):
+        for name, status, output in pool.map(lambda n: fuzz_one(n, seconds_of(n)), names):
             runs = re.search(r"stat::number_of_executed_units: *(\d+)", output)
             outcome.figures[f"{name}_runs"] = int(runs.group(1)) if runs else 0
             if status == 0 and runs and int(runs.group(1)) > 0:
@@ -272,6 +277,7 @@ def onnx(outcome, options):
     elif build(outcome, "gcc"):
         run_script(outcome, options, "tests/onnx/run.py", [ORACLE_PYTHON])
         run_script(outcome, options, "tests/onnx/run_zoo.py", [ORACLE_PYTHON])
+        run_script(outcome, options, "tests/onnx/test_int8.py")
 
 
 # In the order they run: what fails fast and often comes first.

@@ -30,6 +30,7 @@ from case import Case, difference  # noqa: E402
 from run import ENGINE_TIMEOUT_S, run_engine  # noqa: E402
 
 TOLERANCE = 1e-4  # of the output's range
+MAX_PEAK = 1.10  # of the memory planner's lower bound
 TIMING = TOP / "build/zoo/timing"
 # A vision node has little memory to spare while it serves: the builder on the common detector.
 MAX_BUILD_MIB = {"yolov8n": 400}
@@ -62,9 +63,7 @@ def trials() -> list:
     found += [Trial(m, f"{m.name} untuned", ["--opt", "0"]) for m in zoo.MODELS]
     for name in PASSES_ON:
         found += [
-            Trial(
-                zoo.by_name(name), f"{name} without {row}", ["--opt", "0", "--disable-pass", row]
-            )
+            Trial(zoo.by_name(name), f"{name} without {row}", ["--opt", "0", "--disable-pass", row])
             for row in pass_names()
         ]
     for trial in found:
@@ -168,6 +167,15 @@ def judge_load(options, figures: dict):
     return None
 
 
+def judge_memory(row: dict):
+    """(name, None or what is not): activations close to what no placement can beat."""
+    ratio = row["peak"] / max(row["lower_bound"], 1)
+    why = (
+        f"peak is {ratio:.3f} of the lower bound, allowed {MAX_PEAK}" if ratio > MAX_PEAK else None
+    )
+    return f"memory of {row['model']}", why
+
+
 def summary(done: list) -> dict:
     tuned = [t for t in done if t.name == t.model.name and t.report]
     return {
@@ -223,6 +231,7 @@ def main() -> int:
         for trial, why in zip(chosen, pool.map(lambda t: judge(t, options), chosen)):
             n_failed += not say(trial.name, why)
     figures = summary(chosen)
+    n_failed += sum(not say(*judge_memory(row)) for row in figures["planner"])
     load = "resnet50 loads without a copy of its weights"
     if re.search(options.match, load):
         n_failed += not say(load, judge_load(options, figures))
