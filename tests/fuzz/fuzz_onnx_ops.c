@@ -13,7 +13,7 @@
 #include "engine/onnx/names.h"
 #include "engine/onnx/op_table.h"
 
-#define MAX_OPERANDS 6
+#define MAX_OPERANDS 9 // as many as QLinearConv takes
 #define MAX_LIST     10
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -165,7 +165,8 @@ static void fill_attrs(struct source *s, const struct pk_op_row *row, struct pk_
 static void fill_operands(struct source *s, const struct pk_op_row *row, struct pk_onnx_graph *g)
 {
 	struct pk_onnx_node *node = g->nodes;
-	static const char *const names[MAX_OPERANDS] = {"a", "b", "c", "d", "e", "f"};
+	static const char *const names[MAX_OPERANDS] = {
+		"a", "b", "c", "d", "e", "f", "g", "h", "i"};
 	bool many = row->n_inputs_max < 0 || row->n_inputs_max > MAX_OPERANDS;
 	int max = many ? MAX_OPERANDS : row->n_inputs_max;
 	int n = row->n_inputs_min + (int)take(s, (unsigned)(max - row->n_inputs_min) + 1);
