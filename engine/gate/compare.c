@@ -10,10 +10,11 @@
 #include "base/checked.h"
 #include "engine/gate/quantile.h"
 
-#define MAX_CHANNELS 1024
-#define SILENT_RMS   1e-4
-#define SILENT_PART  1e-3 // of the output's peak: a score that nothing raises has no signal
-#define MIN_RANGE    1e-6
+#define MAX_CHANNELS         1024
+#define SILENT_RMS           1e-4
+#define MIN_CHANNEL_ELEMENTS 4    // one logit near zero has no signal to noise ratio
+#define SILENT_PART          1e-3 // of the output's peak: a score that nothing raises has no signal
+#define MIN_RANGE            1e-6
 
 // Sums over the pairs that are finite on both sides.
 struct sums {
@@ -139,13 +140,14 @@ int pk_compare_f32(const float *a, const float *b, int64_t n, struct pk_comparis
 int pk_channel_axis(const struct pk_shape *shape)
 {
 	int axis = -1;
-	if (shape->rank == 2)
-		axis = 1;
-	else if (shape->rank == 3)
+	if (shape->rank == 3)
 		axis = shape->dims[1] <= shape->dims[2] ? 1 : 2;
 	else if (shape->rank >= 4)
 		axis = 1;
-	return axis >= 0 && shape->dims[axis] <= MAX_CHANNELS ? axis : -1;
+	if (axis < 0 || shape->dims[axis] < 1 || shape->dims[axis] > MAX_CHANNELS)
+		return -1;
+	int64_t n = pk_shape_elements(shape) / shape->dims[axis];
+	return n >= MIN_CHANNEL_ELEMENTS ? axis : -1;
 }
 
 // A slice of the tensor seen as [outer, channels, inner].

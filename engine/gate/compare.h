@@ -37,8 +37,8 @@ struct pk_channel_noise {
 			    // below 1e-3 of the output's peak
 };
 
-// The axis whose slices are channels: 1 for [n,c,h,w]; the shorter of the last two for [n,x,y]; the
-// last for [n,c]; -1 when the shape has none, or more than 1024 of them.
+// The axis whose slices are channels: 1 for [n,c,h,w]; the shorter of the last two for [n,x,y]; -1
+// when the shape has none, more than 1024 of them, or fewer than 4 elements in each (logits).
 int pk_channel_axis(const struct pk_shape *shape);
 
 // Values that are not finite on either side are left out.

@@ -155,7 +155,8 @@ static void test_channel_axes(void **state)
 	} cases[] = {
 		{{.rank = 0}, -1},
 		{{.rank = 1, .dims = {4}}, -1},
-		{{.rank = 2, .dims = {1, 1000}}, 1},
+		{{.rank = 2, .dims = {1, 1000}}, -1},
+		{{.rank = 4, .dims = {1, 1000, 1, 1}}, -1},
 		{{.rank = 3, .dims = {1, 84, 8400}}, 1},
 		{{.rank = 3, .dims = {1, 8400, 84}}, 2},
 		{{.rank = 4, .dims = {1, 21, 64, 64}}, 1},
