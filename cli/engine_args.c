@@ -123,12 +123,12 @@ static const char *set_float_share(struct pk_engine_args *args, const char *text
 
 static const char *set_budget_ms(struct pk_engine_args *args, const char *text)
 {
-	return set_number(&args->budget_ms, text, 1e-3, 1e6);
+	return set_number(&args->budget_ms, text, 1e-9, 1e6);
 }
 
 static const char *set_budget_mib(struct pk_engine_args *args, const char *text)
 {
-	return set_number(&args->budget_mib, text, 1e-3, 1e6);
+	return set_number(&args->budget_mib, text, 1e-9, 1e6);
 }
 
 static const char *set_precision(struct pk_engine_args *args, const char *text)
