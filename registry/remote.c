@@ -20,7 +20,7 @@
 
 #define ACCEPT_MANIFEST                                                                            \
 	PK_MEDIA_MANIFEST ", " PK_MEDIA_INDEX ", " PK_MEDIA_DOCKER_IMAGE ","                       \
-									 " " PK_MEDIA_DOCKER_INDEX
+			  " " PK_MEDIA_DOCKER_INDEX
 
 // One host that is asked; the registry itself, or a mirror.
 struct source {
