@@ -40,7 +40,7 @@ static size_t count_padding(const char *text, size_t n)
 	return text[n - 2] == '=' ? 2 : 1;
 }
 
-int pk_base64_decode(const char *text, size_t n, struct pk_buf *out, struct pk_err *err)
+int pk_base64_read(const char *text, size_t n, struct pk_buf *out, struct pk_err *err)
 {
 	if (n % 4 != 0)
 		return pk_fail(err, -EINVAL, "base64: %zu characters, no multiple of four", n);
@@ -58,7 +58,7 @@ int pk_base64_decode(const char *text, size_t n, struct pk_buf *out, struct pk_e
 	return 0;
 }
 
-int pk_base64_encode(const void *bytes, size_t n, struct pk_buf *out)
+int pk_base64_write(const void *bytes, size_t n, struct pk_buf *out)
 {
 	const uint8_t *p = bytes;
 	for (size_t i = 0; i < n; i += 3) {

@@ -10,7 +10,7 @@
 
 // Appends what text stands for. Padded, no white space, no other alphabet, unused bits zero: each
 // byte string has exactly one text. -EINVAL says where; -ENOSPC, -ENOMEM as out tells.
-int pk_base64_decode(const char *text, size_t n, struct pk_buf *out, struct pk_err *err)
+int pk_base64_read(const char *text, size_t n, struct pk_buf *out, struct pk_err *err)
 	pk_must_check;
 // Appends the padded text of n bytes. 0, -ENOSPC or -ENOMEM.
-int pk_base64_encode(const void *bytes, size_t n, struct pk_buf *out);
+int pk_base64_write(const void *bytes, size_t n, struct pk_buf *out);

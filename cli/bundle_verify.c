@@ -12,6 +12,7 @@
 #include "cli/bundle_cmd.h"
 #include "cli/cmd.h"
 #include "cli/print.h"
+#include "cli/transfer.h"
 #include "registry/registry.h"
 #include "registry/signature.h"
 #include "registry/signature_oms.h"
@@ -33,11 +34,15 @@ static const char usage[] =
 	"  --threshold N     how many different keys must have signed (default 1)\n"
 	"  --format NAME     only this form of signature counts (default: any)\n"
 	"  --oms FILE        the signature of a folder's files\n"
+	"  --config FILE     take `registries` from there (default: the node's picket.yaml)\n"
+	"  --ca FILE, --auth FILE, --user NAME --password-file FILE, --insecure\n"
+	"                    for a registry, as with picketctl pull\n"
 	"  --json            one JSON object instead of text\n"
 	"\n"
-	"Exit code: 0 verified, 1 not verified, 2 usage.\n";
+	"Exit code: 0 verified, 1 failed, 2 usage, 3 unreachable, 4 not verified.\n";
 
 struct options {
+	struct pk_transfer transfer; // how to reach a registry
 	const char *what, *oms, *format, *threshold;
 	struct pk_signature_policy policy;
 	struct pk_keyring keys;
@@ -76,6 +81,12 @@ static int parse_options(int argc, char **argv, struct options *out)
 		{"threshold", required_argument, NULL, 'N'},
 		{"format", required_argument, NULL, 'f'},
 		{"oms", required_argument, NULL, 'o'},
+		{"config", required_argument, NULL, 'c'},
+		{"ca", required_argument, NULL, 'C'},
+		{"auth", required_argument, NULL, 'a'},
+		{"user", required_argument, NULL, 'u'},
+		{"password-file", required_argument, NULL, 'p'},
+		{"insecure", no_argument, NULL, 'i'},
 		{"json", no_argument, NULL, 'j'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
@@ -89,6 +100,16 @@ static int parse_options(int argc, char **argv, struct options *out)
 		{'N', &out->threshold},
 		{'f', &out->format},
 		{'o', &out->oms},
+		{'c', &out->transfer.config},
+	};
+	const struct {
+		int c;
+		char **value;
+	} host[] = {
+		{'C', &out->transfer.host.ca_path},
+		{'a', &out->transfer.host.auth_path},
+		{'u', &out->transfer.host.user},
+		{'p', &out->transfer.host.password_path},
 	};
 	int c;
 	int rc = 0;
@@ -98,11 +119,15 @@ static int parse_options(int argc, char **argv, struct options *out)
 			return -EINVAL;
 		out->json |= c == 'j';
 		out->help |= c == 'h';
+		out->transfer.host.insecure |= c == 'i';
 		if (c == 'k' || c == 'x')
 			rc = add_key(out, optarg, c == 'x') < 0 ? -EKEYREJECTED : 0;
 		for (size_t i = 0; i < PK_ARRAY_LEN(texts); i++)
 			if (texts[i].c == c)
 				*texts[i].value = optarg;
+		for (size_t i = 0; i < PK_ARRAY_LEN(host); i++)
+			if (host[i].c == c)
+				*host[i].value = optarg;
 	}
 	out->what = argv[optind];
 	return rc < 0 || out->help || optind + 1 == argc ? rc : -EINVAL;
@@ -182,6 +207,15 @@ static void print_text(const struct answer *answer)
 	pk_table_finish(&table);
 }
 
+static int exit_code(int rc)
+{
+	if (rc == 0)
+		return PK_EXIT_OK;
+	if (rc == -EKEYREJECTED)
+		return PK_EXIT_UNVERIFIED;
+	return pk_registry_error_is_transient(rc) ? PK_EXIT_UNREACHABLE : PK_EXIT_FAIL;
+}
+
 static int print_answer(const struct options *options, const struct answer *answer)
 {
 	if (options->json)
@@ -190,7 +224,7 @@ static int print_answer(const struct options *options, const struct answer *answ
 		print_text(answer);
 	else
 		fail(&answer->err, answer->rc);
-	return fflush(stdout) == 0 && answer->rc == 0 ? PK_EXIT_OK : PK_EXIT_FAIL;
+	return fflush(stdout) == 0 ? exit_code(answer->rc) : PK_EXIT_FAIL;
 }
 
 static void verify_artifact(
@@ -201,7 +235,7 @@ static void verify_artifact(
 	pk_auto(pk_registry) registry = NULL;
 	pk_auto(pk_manifest) manifest = NULL;
 	pk_buf_init(&bytes, PK_MANIFEST_MAX_BYTES);
-	int rc = pk_registry_open(ref, NULL, &registry, err);
+	int rc = pk_registry_open(ref, &options->transfer.options, &registry, err);
 	if (rc == 0)
 		rc = pk_registry_manifest(registry, ref, PK_MANIFEST_MAX_BYTES, &bytes, err);
 	if (rc == 0)
@@ -214,7 +248,7 @@ static void verify_artifact(
 	answer->rc = rc;
 }
 
-static int verify(const struct options *options)
+static int verify(struct options *options)
 {
 	struct answer answer = {.verdict = {.reason = PK_SIGNATURE_TROUBLE, .seq = -1}};
 	struct pk_ref ref;
@@ -225,9 +259,13 @@ static int verify(const struct options *options)
 	}
 	if (pk_ref_parse(options->what, &ref, &answer.err) < 0)
 		return wrong_usage(answer.err.text);
-	verify_artifact(options, &ref, &answer);
+	int code = pk_transfer_prepare(&options->transfer, &ref);
+	if (code == PK_EXIT_OK) {
+		verify_artifact(options, &ref, &answer);
+		code = print_answer(options, &answer);
+	}
 	pk_ref_finish(&ref);
-	return print_answer(options, &answer);
+	return code;
 }
 
 static int run(int argc, char **argv, struct options *options)
@@ -249,6 +287,7 @@ int pk_bundle_cmd_verify(int argc, char **argv)
 {
 	struct options options = {0};
 	int code = run(argc, argv, &options);
+	pk_transfer_finish(&options.transfer);
 	pk_keyring_finish(&options.keys);
 	return code;
 }

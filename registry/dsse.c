@@ -63,7 +63,7 @@ static enum pk_signature_reason decode(
 	const char *text = NULL;
 	int rc = pk_json_get_str(object, key, &text, err);
 	if (rc == 0)
-		rc = pk_base64_decode(text, strlen(text), out, err);
+		rc = pk_base64_read(text, strlen(text), out, err);
 	if (rc == 0)
 		return PK_SIGNATURE_OK;
 	pk_err_prefix(err, "dsseEnvelope: %s", key);

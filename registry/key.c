@@ -102,7 +102,7 @@ static int decode_block(const char *body, size_t n, struct pk_buf *der, struct p
 			pk_buf_append(&text, &body[i], 1);
 	if (pk_buf_error(&text) < 0)
 		return pk_fail(err, pk_buf_error(&text), "out of memory");
-	return pk_base64_decode(pk_buf_cstr(&text), text.len, der, err);
+	return pk_base64_read(pk_buf_cstr(&text), text.len, der, err);
 }
 
 static const struct kind *kind_of(const void *der, size_t n)

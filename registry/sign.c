@@ -77,7 +77,7 @@ static int sign_text(
 	int rc = pk_signer_sign(sign->signer, message, n, &raw, err);
 	if (rc < 0)
 		return rc;
-	return pk_base64_encode(raw.data, raw.len, base64) == 0 ? 0 : no_memory(err);
+	return pk_base64_write(raw.data, raw.len, base64) == 0 ? 0 : no_memory(err);
 }
 
 static json_t *cosign_payload(const struct sign *sign)
@@ -172,7 +172,7 @@ static int bundle_envelope(struct sign *sign, json_t **out, struct pk_err *err)
 			"predicateType", PK_PREDICATE_COSIGN, "predicate");
 	pk_auto_free char *text = statement ? pk_json_canonical(statement) : NULL;
 	if (!text || pk_dsse_encode(PK_MEDIA_INTOTO, text, strlen(text), &message) < 0 ||
-		pk_base64_encode(text, strlen(text), &payload) < 0)
+		pk_base64_write(text, strlen(text), &payload) < 0)
 		return no_memory(err);
 	int rc = sign_text(sign, message.data, message.len, &signature, err);
 	if (rc < 0)
@@ -189,7 +189,7 @@ static int bundle_hint(struct sign *sign, struct pk_buf *out, struct pk_err *err
 	char text[PK_DIGEST_TEXT];
 	snprintf(text, sizeof(text), PK_DIGEST_PREFIX "%s", pk_key_id(pk_signer_key(sign->signer)));
 	if (pk_digest_parse(text, &digest) < 0 ||
-		pk_base64_encode(digest.bytes, sizeof(digest.bytes), out) < 0)
+		pk_base64_write(digest.bytes, sizeof(digest.bytes), out) < 0)
 		return no_memory(err);
 	return 0;
 }

@@ -64,7 +64,7 @@ static bool hint_names(const char *hint, const struct pk_key *key)
 	if (strcmp(hint, id) == 0)
 		return true;
 	return pk_digest_parse(text, &digest) == 0 &&
-	       pk_base64_encode(digest.bytes, sizeof(digest.bytes), &base64) == 0 &&
+	       pk_base64_write(digest.bytes, sizeof(digest.bytes), &base64) == 0 &&
 	       strcmp(hint, pk_buf_cstr(&base64)) == 0;
 }
 

@@ -164,7 +164,7 @@ enum pk_signature_reason pk_signature_cosign_check(const struct pk_signature_cla
 	if (!signature)
 		return pk_signature_refuse(err, PK_SIGNATURE_MALFORMED,
 			"a layer without the annotation " PK_ANNOTATION_COSIGN);
-	int rc = pk_base64_decode(signature, strlen(signature), &raw, err);
+	int rc = pk_base64_read(signature, strlen(signature), &raw, err);
 	if (rc < 0)
 		return pk_signature_parse_failed(rc);
 	const struct pk_signature_bytes bytes = {

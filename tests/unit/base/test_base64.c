@@ -29,10 +29,10 @@ static void test_vectors(void **state)
 		struct pk_err err = {0};
 		const char *bytes = vectors[i][0], *text = vectors[i][1];
 		pk_buf_init(&out, 64);
-		assert_int_equal(pk_base64_encode(bytes, strlen(bytes), &out), 0);
+		assert_int_equal(pk_base64_write(bytes, strlen(bytes), &out), 0);
 		assert_string_equal(pk_buf_cstr(&out), text);
 		pk_buf_clear(&out);
-		assert_int_equal(pk_base64_decode(text, strlen(text), &out, &err), 0);
+		assert_int_equal(pk_base64_read(text, strlen(text), &out, &err), 0);
 		assert_string_equal(pk_buf_cstr(&out), bytes);
 		pk_buf_finish(&out);
 	}
@@ -48,8 +48,8 @@ static void test_every_byte(void **state)
 	for (size_t n = sizeof(bytes) - 3; n <= sizeof(bytes); n++) {
 		pk_buf_init(&text, 1024);
 		pk_buf_init(&again, 1024);
-		assert_int_equal(pk_base64_encode(bytes, n, &text), 0);
-		assert_int_equal(pk_base64_decode(text.data, text.len, &again, &err), 0);
+		assert_int_equal(pk_base64_write(bytes, n, &text), 0);
+		assert_int_equal(pk_base64_read(text.data, text.len, &again, &err), 0);
 		assert_int_equal(again.len, n);
 		assert_memory_equal(again.data, bytes, n);
 		pk_buf_finish(&text);
@@ -66,7 +66,7 @@ static void test_refused(void **state)
 		struct pk_buf out;
 		struct pk_err err = {0};
 		pk_buf_init(&out, 64);
-		if (pk_base64_decode(rows[i], strlen(rows[i]), &out, &err) == 0 &&
+		if (pk_base64_read(rows[i], strlen(rows[i]), &out, &err) == 0 &&
 			i + 1 < PK_ARRAY_LEN(rows))
 			fail_msg("'%s' was read", rows[i]);
 		pk_buf_finish(&out);
@@ -74,11 +74,11 @@ static void test_refused(void **state)
 	struct pk_buf out;
 	struct pk_err err = {0};
 	pk_buf_init(&out, 64);
-	assert_int_equal(pk_base64_decode("Zm9v\0m9v", 8, &out, &err), -EINVAL);
+	assert_int_equal(pk_base64_read("Zm9v\0m9v", 8, &out, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "character 5"));
 	pk_buf_finish(&out);
 	pk_buf_init(&out, 5);
-	assert_int_equal(pk_base64_decode("Zm9vYmFy", 8, &out, &err), -ENOSPC);
+	assert_int_equal(pk_base64_read("Zm9vYmFy", 8, &out, &err), -ENOSPC);
 	pk_buf_finish(&out);
 }
 
