@@ -184,7 +184,7 @@ static int pull_into(const struct options *options, const char *store_root)
 	int rc = pk_store_open(store_root, 0, &store, &err);
 	if (rc < 0)
 		return fail(&err, rc);
-	rc = pk_pull(options->ref, store, &progress, &manifest, &err);
+	rc = pk_pull(options->ref, NULL, store, &progress, &manifest, &err);
 	clear_line(&pull);
 	if (rc < 0)
 		return fail(&err, rc);

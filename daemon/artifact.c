@@ -61,7 +61,7 @@ static int pull(const struct pk_artifact_request *request, struct pk_store *stor
 		.update = on_pull_progress,
 		.ctx = (void *)(uintptr_t)request->cancel,
 	};
-	return pk_pull(request->ref, store, &progress, manifest, err);
+	return pk_pull(request->ref, NULL, store, &progress, manifest, err);
 }
 
 static int find_local(const struct pk_artifact_request *request, struct pk_store *store,

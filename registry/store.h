@@ -61,8 +61,8 @@ int pk_store_usage_detail(const struct pk_store *store, struct pk_store_usage_de
 // figures.
 int pk_store_room(const struct pk_store *store, int64_t need_bytes, struct pk_err *err)
 	pk_must_check;
-// Bytes of a blob that are still to come: 0 when it is there, less when a part of it is.
-int64_t pk_store_missing_bytes(
+// Room that a blob of this size still needs: 0 when it is there, less when a part of it is.
+int64_t pk_store_need_bytes(
 	const struct pk_store *store, const struct pk_digest *digest, int64_t size);
 
 // Writing: begin gives an fd (a partial file of an earlier attempt is continued: *have bytes are

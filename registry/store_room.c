@@ -181,7 +181,7 @@ int pk_store_room(const struct pk_store *store, int64_t need_bytes, struct pk_er
 	return need_bytes <= 0 ? 0 : pk_store_room_for(store, NULL, need_bytes, 0, err);
 }
 
-int64_t pk_store_missing_bytes(
+int64_t pk_store_need_bytes(
 	const struct pk_store *store, const struct pk_digest *digest, int64_t size)
 {
 	char text[PK_DIGEST_TEXT], part[PK_STORE_PART_NAME];
@@ -190,8 +190,8 @@ int64_t pk_store_missing_bytes(
 		return 0;
 	pk_digest_format(digest, text);
 	snprintf(part, sizeof(part), "%s" PK_STORE_PART_SUFFIX, pk_store_hex(text));
-	if (fstatat(store->tmp_fd, part, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
-		st.st_size > size)
+	if (fstatat(store->tmp_fd, part, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 		return size;
-	return size - st.st_size;
+	int64_t taken = PK_MAX((int64_t)st.st_size, (int64_t)st.st_blocks * 512);
+	return size - PK_MIN(size, taken);
 }

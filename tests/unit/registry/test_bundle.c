@@ -88,7 +88,7 @@ static struct pk_manifest *pull(struct fixture *fx, const char *suffix)
 	struct pk_err err = {0};
 	char ref[256];
 	snprintf(ref, sizeof(ref), "oci:%s%s", fx->layout, suffix);
-	if (pk_pull(ref, fx->store, NULL, &manifest, &err) < 0)
+	if (pk_pull(ref, NULL, fx->store, NULL, &manifest, &err) < 0)
 		fail_msg("%s", err.text);
 	return manifest;
 }
