@@ -14,8 +14,10 @@
 #include "registry/layout.h"
 #include "registry/media_type.h"
 #include "registry/registry_private.h"
+#include "registry/remote.h"
 
 static const struct pk_registry_ops *const transports[] = {
+	&pk_remote_ops,
 	&pk_layout_ops,
 	NULL,
 };
