@@ -23,6 +23,13 @@ STORY = (
     ",libyaml-0-2,libcurl4,libjansson4,libmicrohttpd12,libmosquitto1,libseccomp2,libturbojpeg0"
     ",python3-numpy,python3-pil"
 )
+# Only what the packages depend on: what is left behind after a purge stands out.
+PIUPARTS = (
+    "apt,ca-certificates,systemd,systemd-sysv,adduser,debconf"
+    ",gstreamer1.0-plugins-base,gstreamer1.0-plugins-good,gstreamer1.0-plugins-bad"
+    ",gstreamer1.0-libav,libyaml-0-2,libcurl4,libjansson4,libmicrohttpd12,libmosquitto1"
+    ",libseccomp2,libturbojpeg0,libgstrtspserver-1.0-0"
+)
 LEAVE_OUT = ["/usr/share/man/*", "/usr/share/locale/*", "/usr/share/doc/*"]
 
 

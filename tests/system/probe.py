@@ -65,7 +65,8 @@ def writable_and_executable():
 
 
 WRITES = ["/etc/picket/x", "/etc/x", "/usr/x", "/var/x", "/var/log/x", "/srv/x", "/run/x", "/x"]
-READS = ["/etc/shadow", "/root/secret", "/home/alice/secret", "/var/lib/secret/file"]
+READS = ["/etc/shadow", os.path.expanduser("~alice/secret"), "/var/lib/secret/file"]
+READS += [os.path.expanduser("~root/secret")]
 FAMILIES = {"netlink": 16, "packet": 17, "vsock": 40, "bluetooth": 31, "can": 29, "alg": 38}
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 

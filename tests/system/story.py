@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The product's story on a booted machine: run inside it by scripts/test-system, one phase per boot."""
 
+import errno
 import glob
 import os
 import re
@@ -12,7 +13,8 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import machine  # noqa: E402
-from machine import UNIT, check, journal, model, prop, sh, wait, wait_results, wait_rung  # noqa: E402
+from machine import UNIT, check, journal, model, prop, sh  # noqa: E402
+from machine import wait, wait_results, wait_rung  # noqa: E402
 
 import story  # noqa: E402
 
@@ -73,10 +75,10 @@ def start_camera():
 
 
 def boots_clean():
-    wait(lambda: sh("systemctl", "is-system-running", ok=False).strip() != "starting", 30, "boot")
-    state = sh("systemctl", "is-system-running", ok=False).strip()
-    failed = sh("systemctl", "--failed", "--no-legend", "--plain")
-    check(state == "running", f"system is {state}: {failed}")
+    # The story is a job of the boot, so the system as a whole is `starting` as long as it runs.
+    wait(lambda: prop("ActiveState", "multi-user.target") == "active", 30, "the boot")
+    failed = sh("systemctl", "--failed", "--no-legend", "--plain").strip()
+    check(not failed, f"failed units: {failed}")
 
 
 def installed_package_is_active_and_ready():
@@ -87,6 +89,8 @@ def installed_package_is_active_and_ready():
     check(prop("Type") == "notify", "the unit does not wait for READY")
     check(prop("UnitFileState") == "enabled", "not enabled")
     check(prop("StatusText"), "no status line")
+    complaints = [r["MESSAGE"] for r in journal("_PID=1", f"UNIT={UNIT}", "-p", "warning")]
+    check(not complaints, f"the service manager complains: {complaints}")
     check(machine.status()["cameras"] == [], "a camera without configuration")
     check(sh("picketctl", "status"), "picketctl says nothing")
     story.keep_figures(install_s=round(took, 2))
@@ -122,7 +126,12 @@ def service_is_denied_what_it_does_not_need():
         if not os.path.exists(nodes[-1]):
             os.mknod(nodes[-1], 0o666 | 0o020000, os.makedev(major, minor))
             os.chmod(nodes[-1], 0o666)
-    for path in ("/root/secret", "/home/alice/secret", "/var/lib/secret/file"):
+    sh("useradd", "--create-home", "alice")
+    for path in (
+        os.path.expanduser("~root/secret"),
+        os.path.expanduser("~alice/secret"),
+        "/var/lib/secret/file",
+    ):
         machine.write(path, "x", 0o600)
     with open("/lib/systemd/system/picketd.service", encoding="utf-8") as f:
         unit = f.read()
@@ -169,8 +178,9 @@ def journal_has_the_records():
     done = records("build-done", "PICKET_KIND=tuned")[-1]
     check(done["PICKET_MODEL"] == "parts", f"{done}")
     check(int(done["PICKET_ELAPSED_MS"]) > 0, f"{done}")
-    figures = wait(lambda: records("camera-figures"), 10, "figures of the camera")[-1]
-    check(float(figures["PICKET_FPS"]) > 0, f"{figures}")
+    wait(
+        lambda: float(records("camera-figures")[-1]["PICKET_FPS"]) > 0, 15, "a rate in the figures"
+    )
     line = sh("systemctl", "status", UNIT, "--no-pager", "-n", "0")
     check("Status:" in line, line)
 
@@ -231,9 +241,14 @@ def lost_camera_comes_back():
     wait_results(5, timeout=30)
 
 
-def free_space():
-    info = os.statvfs(machine.STATE)
-    return info.f_bavail * info.f_frsize
+def fill(path):
+    """Takes all the room there is."""
+    with open(path, "wb", buffering=0) as f:
+        try:
+            while f.write(bytes(1 << 16)):
+                pass
+        except OSError as error:
+            check(error.errno == errno.ENOSPC, str(error))
 
 
 def full_disk_costs_only_the_update():
@@ -246,12 +261,11 @@ def full_disk_costs_only_the_update():
     wait_rung("engine", digest=before)
     wait_results(5, digest=before)
     n_failed = len(records("artifact-failed"))
-    with open(f"{machine.STATE}/filler", "wb") as f:
-        os.posix_fallocate(f.fileno(), 0, free_space())
+    fill(f"{machine.STATE}/filler")
     digest = publish(0.42)
     sh("picketctl", "reload")
     failure = wait(lambda: records("artifact-failed")[n_failed:], 30, "the failure")[-1]
-    check("space" in failure["MESSAGE"], f"{failure['MESSAGE']}")
+    check("room" in failure["MESSAGE"] or "space" in failure["MESSAGE"], f"{failure['MESSAGE']}")
     check(model()["rung"] == "engine", f"{model()}")
     check(prop("ActiveState") == "active", "not active")
     os.unlink(f"{machine.STATE}/filler")
@@ -308,9 +322,8 @@ def comes_up_alone_after_the_power_cut():
     wait_rung("engine", digest=digest)
     wait_results(10, digest=digest)
     check(not records("state-ignored"), "a state file was damaged")
-    uptime = float(sh("cut", "-d ", "-f1", "/proc/uptime"))
-    check(uptime > 0, "no uptime")
-    story.keep_figures(results_after_power_cut=True)
+    took = int(prop("ActiveEnterTimestampMonotonic")) - int(prop("InactiveExitTimestampMonotonic"))
+    story.keep_figures(start_to_ready_ms=round(took / 1000))
 
 
 def upgrade_keeps_state():
@@ -355,7 +368,11 @@ def autopkgtest_passes():
         os.makedirs(f"/tmp/adt-{name}", exist_ok=True)
         env = {**os.environ, "AUTOPKGTEST_TMP": f"/tmp/adt-{name}"}
         done = subprocess.run(
-            [f"{folder}/{name}"], env=env, stdin=subprocess.DEVNULL, capture_output=True, check=False
+            [f"{folder}/{name}"],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
         )
         check(done.returncode == 0, f"{name}: {done.returncode} {done.stdout} {done.stderr}")
 
