@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The product's story on a booted machine: run inside it by scripts/test-system, one phase per boot."""
+"""The product's story on a booted machine; run inside it by scripts/test-system, a phase per boot."""
 
 import errno
 import glob
