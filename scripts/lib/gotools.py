@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that the suite interop compares with, built by the Go client at pinned versions."""
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -66,14 +67,25 @@ def build(name: str, what: str, folder: str, seconds: int):
     print(f"go: built {name} in {time.monotonic() - started:.0f} s", flush=True)
 
 
+def version(what: str, folder: str) -> str:
+    """What a program was built from; of ours, its sources' digest."""
+    if what != ".":
+        return what
+    digest = hashlib.sha256()
+    for name in ("main.go", "go.mod", "go.sum"):
+        with open(os.path.join(folder, name), "rb") as f:
+            digest.update(f.read())
+    return digest.hexdigest()
+
+
 def program(name: str, long: bool) -> str:
     """Its path; built first when that is allowed. Missing says what is in the way."""
     what, folder, seconds, unasked = TOOLS[name]
     path = os.path.join(FOLDER, "bin", name)
-    stamp, wanted = f"{path}.version", what
+    stamp, wanted = f"{path}.version", version(what, folder)
     try:
         with open(stamp, encoding="utf-8") as f:
-            if f.read() == wanted and os.access(path, os.X_OK) and what != ".":
+            if f.read() == wanted and os.access(path, os.X_OK):
                 return path
     except OSError:
         pass

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+import gotools
 from outcome import take
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -267,6 +268,16 @@ def script_suite(outcome, options):
             run_script(outcome, options, path)
 
 
+def interop(outcome, options):
+    """The real tools of others against ours, built first: a script's time would not do for it."""
+    for name in gotools.TOOLS:
+        try:
+            gotools.program(name, options.long)
+        except gotools.Missing as why:
+            print(f"   {why}", flush=True)  # the tests that need it are skipped and say so
+    script_suite(outcome, options)
+
+
 def onnx(outcome, options):
     """Our engines against the reference runtime."""
     if not os.path.isfile("tests/onnx/run.py"):
@@ -290,6 +301,8 @@ TABLE = {
     "onnx": onnx,
     "golden": script_suite,
     "e2e": script_suite,
+    "registry": script_suite,
+    "interop": interop,
     "system": script_suite,
     "gpu": script_suite,
 }
