@@ -278,6 +278,13 @@ def interop(outcome, options):
     script_suite(outcome, options)
 
 
+def system(outcome, options):
+    """The packages on a booted system; with --long other machines and the slow checks too."""
+    script_suite(outcome, options)
+    for path in sorted(glob.glob("tests/system/long_*.py")) if options.long else []:
+        run_script(outcome, options, path)
+
+
 def onnx(outcome, options):
     """Our engines against the reference runtime."""
     if not os.path.isfile("tests/onnx/run.py"):
@@ -303,6 +310,6 @@ TABLE = {
     "e2e": script_suite,
     "registry": script_suite,
     "interop": interop,
-    "system": script_suite,
+    "system": system,
     "gpu": script_suite,
 }
