@@ -470,6 +470,38 @@ def test_openssl_verifies_what_picketctl_signs():
         check(signatures == 1, f"{kind}: {signatures} signatures")
 
 
+def test_key_verb():
+    """Keys that picketctl makes are keys to openssl, and the other way round."""
+    for kind in ("ecdsa-p256", "ed25519"):
+        base = os.path.join(FOLDER.name, f"made-{kind}")
+        env = {**os.environ, "PICKET_KEY_PASSPHRASE": "secret"}
+        generate = ("key", "generate", base, "--kind", kind, "--json")
+        done = servers.picketctl(*generate, root=FOLDER.name, env=env)
+        check(done.returncode == 0, done.stderr)
+        said = json.loads(done.stdout)
+        der = Key.openssl("pkey", "-pubin", "-in", f"{base}.pub.pem", "-outform", "DER")
+        check(said["id"] == signing.sha256(der) and said["kind"] == kind, f"{said}")
+        private = f"{base}.key.pem"
+        check(os.stat(private).st_mode & 0o777 == 0o600, "others may read the private key")
+        plain = Key.openssl("pkey", "-in", private, "-passin", "pass:secret", "-pubout")
+        with open(f"{base}.pub.pem", "rb") as f:
+            check(f.read() == plain, "the two halves do not belong together")
+        again = servers.picketctl(*generate, root=FOLDER.name)
+        check(again.returncode == 1 and "there already" in again.stderr, again.stderr)
+        new, _ = layout()
+        sign = ("bundle", "sign", f"oci:{new.folder}:v1", "--key", private)
+        without = servers.picketctl(*sign, root=FOLDER.name)
+        check(without.returncode == 1 and "passphrase" in without.stderr, without.stderr)
+        check(servers.picketctl(*sign, root=FOLDER.name, env=env).returncode == 0, "sign")
+    shown = servers.picketctl("key", "show", Keys.a.public, Keys.ed.public, root=FOLDER.name)
+    check(shown.stdout.split()[0] == Keys.a.id and Keys.ed.id in shown.stdout, shown.stdout)
+    refused = servers.picketctl("key", "show", Keys.p384.public, root=FOLDER.name)
+    check(refused.returncode == 1 and "P-256" in refused.stderr, refused.stderr)
+    check(
+        servers.picketctl("key", "generate", "x", "--kind", "rsa", root="").returncode == 2, "rsa"
+    )
+
+
 def test_signed_layout_pushed_to_a_registry():
     """docker-registry has no referrers API: the bundle is found by its tag."""
     servers.need("docker-registry", "openssl")
@@ -509,6 +541,7 @@ def main():
         test_name_target_and_number,
         test_loose_files,
         test_openssl_verifies_what_picketctl_signs,
+        test_key_verb,
         test_signed_layout_pushed_to_a_registry,
     )
 
