@@ -146,7 +146,9 @@ static int cmd_create(int argc, char **argv)
 	if (pk_ref_parse(options.out, &ref, &err) < 0)
 		return wrong_usage(err.text);
 	int code = PK_EXIT_USAGE;
-	if (ref.has_digest || !ref.tag)
+	if (strcmp(ref.scheme, "oci") != 0)
+		wrong_usage("bundle create: --out takes oci:FOLDER:TAG");
+	else if (ref.has_digest || !ref.tag)
 		wrong_usage("bundle create: --out takes a tag, not a digest");
 	else
 		code = create_at(&options, &ref);

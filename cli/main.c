@@ -22,6 +22,7 @@ static const struct verb verbs[] = {
 	{"reload", pk_cmd_reload, "make picketd read its config again"},
 	{"config", pk_cmd_config, "check a config or a model card, without picketd"},
 	{"pull", pk_cmd_pull, "fetch an artifact into the store"},
+	{"store", pk_cmd_store, "usage, cleaning and checking of the files on this node"},
 	{"bundle", pk_cmd_bundle, "make an artifact of a model, its card and golden samples"},
 	{"engine", pk_cmd_engine, "build, run, inspect, check and bench engines on files"},
 };

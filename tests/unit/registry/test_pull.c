@@ -310,7 +310,7 @@ static void test_hostile_texts(void **state)
 		pull_fails(fx, by_tag(fx), -EINVAL, "index.json");
 	}
 	pull_fails(fx, "oci:/x", -EINVAL, "neither a tag nor a digest");
-	pull_fails(fx, "reg.example/x:y", -ENOTSUP, "not supported yet");
+	pull_fails(fx, "models/x:y", -EINVAL, "names no host");
 }
 
 static void test_unknown_tag(void **state)
