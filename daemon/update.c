@@ -637,7 +637,7 @@ static void fail_phase(struct pk_update *update, const struct pk_up_event *event
 		break;
 	case PK_UP_ACTIVATE:
 	case PK_UP_OBSERVE:
-		roll_back(update, event, reason, false, actions);
+		roll_back(update, event, reason, !event->permanent, actions);
 		break;
 	case PK_UP_ROLLBACK:
 		tell(actions, PK_UP_TELL_DEGRADED, update->record.active.digest);

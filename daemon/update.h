@@ -47,9 +47,10 @@ struct pk_up_slot {
 
 // What the active model did with its cameras, to compare the next one with.
 struct pk_up_baseline {
-	double fps; // results per second over all cameras; 0: nothing is known
-	double p95_ms;
-	double detections; // per frame
+	double fps;        // results per second over all cameras; 0: nothing is known
+	double captured;   // frames per second that the cameras delivered meanwhile
+	double p95_ms;     // of a result
+	double detections; // per result
 };
 
 // What survives a power cut. One write of it is the only way from one truth to the next.

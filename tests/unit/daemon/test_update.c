@@ -380,7 +380,7 @@ static void test_worse_model_is_rolled_back(void **ctx)
 	struct world w;
 	begin_update(&w, PK_UP_OBSERVE);
 	assert_string_equal(w.chain, digest_text(2));
-	fail_with(&w, "detections per frame: 0.1 of the last model's", false);
+	fail_with(&w, "detections per frame: 0.1 of the last model's", true);
 	assert_int_equal(w.u.phase, PK_UP_ROLLBACK);
 	assert_int_equal(w.disk.phase, PK_UP_ROLLBACK);
 	assert_string_equal(w.chain, digest_text(1));
@@ -415,7 +415,7 @@ static void test_three_restarts_are_a_soft_quarantine(void **ctx)
 	w.now_s += PK_UP_SOFT_S;
 	poll(&w);
 	run_to(&w, PK_UP_OBSERVE);
-	fail_with(&w, "slow", false);
+	fail_with(&w, "slow", true);
 	world_calm(&w);
 	assert_non_null(pk_up_quarantined(&w.disk, digest_text(2), w.now_s + 100 * PK_UP_SOFT_S));
 }
@@ -629,7 +629,7 @@ static void test_crash_matrix(void **ctx)
 	}
 	struct world w;
 	begin_update(&w, PK_UP_OBSERVE);
-	fail_with(&w, "slow", false);
+	fail_with(&w, "slow", true);
 	assert_int_equal(w.disk.phase, PK_UP_ROLLBACK);
 	world_crash(&w);
 	assert_int_equal(w.u.phase, PK_UP_ROLLBACK); // it goes on, and is done again whole
