@@ -36,7 +36,7 @@ PK_EVENT(BUILD_DONE, "build-done", "7e5d471f1e434f6db70c0d8422dba2c6", PK_LOG_NO
 PK_EVENT(BUILD_FAILED, "build-failed", "c58cd7ec82214a24915b90e7ceb16d1c", PK_LOG_WARNING,
 	"A build failed. A transient failure is tried again later; a permanent one is remembered "
 	"until "
-	"there is another model, another target, or `picketctl models --rebuild NAME`.")
+	"there is another model, another target, or `picketctl model rebuild NAME`.")
 PK_EVENT(ENGINE_REFUSED, "engine-refused", "eb9d0d02df004ac8ab28f25bee1b331e", PK_LOG_WARNING,
 	"The worker did not take an engine file; PICKET_REASON says why (corrupt, stale, …). A bad "
 	"file is removed and built anew.")
