@@ -70,7 +70,7 @@ struct pk_config *pk_store_config(void)
 	return config;
 }
 
-static struct pk_store_options read_options(void)
+struct pk_store_options pk_store_config_options(void)
 {
 	struct pk_store_options options = {0};
 	pk_auto(pk_config) config = pk_store_config();
@@ -83,7 +83,7 @@ static struct pk_store_options read_options(void)
 
 static int open_store(struct pk_store_view *view, struct pk_err *err)
 {
-	const struct pk_store_options options = read_options();
+	const struct pk_store_options options = pk_store_config_options();
 	pk_auto_free char *blobs = pk_fs_join(view->path, "blobs/sha256");
 	if (!blobs)
 		return pk_fail(err, -ENOMEM, "out of memory");

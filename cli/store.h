@@ -35,6 +35,7 @@ void pk_store_view_close(struct pk_store_view *view);
 
 // The node's config; NULL when it cannot be read: then there is no quota, and the default reserve.
 struct pk_config *pk_store_config(void);
+struct pk_store_options pk_store_config_options(void);
 
 int pk_store_fsck_verb(const struct pk_store_args *args);
 int pk_store_gc_verb(const struct pk_store_args *args);

@@ -140,13 +140,24 @@ struct part_sweep {
 	bool dry_run;
 };
 
+// Old, or of a blob that is there: a power cut may keep both names of a rename.
+static bool is_useless(const struct pk_store *store, const char *name, const struct stat *st)
+{
+	char hex[2 * PK_SHA256_BYTES + 1];
+	struct pk_digest digest;
+	if (is_old(st, PK_STORE_PART_MAX_S))
+		return true;
+	snprintf(hex, sizeof(hex), "%s", name);
+	return pk_store_digest_of(hex, &digest) == 0 && pk_store_has(store, &digest, -1);
+}
+
 // Whoever writes it holds its lock.
 static int drop_part(void *ctx, const char *name, const struct stat *st)
 {
 	struct part_sweep *sweep = ctx;
 	int tmp_fd = sweep->store->tmp_fd;
 	if (!S_ISREG(st->st_mode) || !ends_with(name, PK_STORE_PART_SUFFIX) ||
-		!is_old(st, PK_STORE_PART_MAX_S))
+		!is_useless(sweep->store, name, st))
 		return 0;
 	pk_auto_close int fd = openat(tmp_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)

@@ -133,7 +133,8 @@ static bool named_before(const struct pk_manifest *manifest, size_t i)
 	return false;
 }
 
-// Bytes to come, and the room that they need; parts of the sum that the manifest's parser has checked for overflow.
+// Bytes to come, and the room that they need; parts of the sum that the manifest's parser has
+// checked for overflow.
 static int64_t missing_bytes(
 	const struct pull *pull, const struct pk_manifest *manifest, int64_t *room_bytes)
 {

@@ -14,9 +14,15 @@
 #include "registry/layout.h"
 #include "registry/media_type.h"
 #include "registry/registry_private.h"
+#include "registry/remote.h"
+#include "registry/tarball.h"
+#include "registry/web.h"
 
 static const struct pk_registry_ops *const transports[] = {
+	&pk_remote_ops,
 	&pk_layout_ops,
+	&pk_tarball_ops,
+	&pk_web_ops,
 	NULL,
 };
 

@@ -21,9 +21,9 @@ struct pk_store_options {
 };
 
 // Creates the folders when missing (ROOT/blobs/sha256, ROOT/blobs/bad, ROOT/tmp; owner only), drops
-// partial files older than a week, and holds ROOT/lock shared until it is closed: any number of
-// processes may fetch (one per blob), one at a time cleans, alone (gc.h). options: NULL for the
-// defaults. -EBUSY: the store is being cleaned.
+// partial files that are of no use (a week old, or of a blob that is there), and holds ROOT/lock
+// shared until it is closed: any number of processes may fetch (one per blob), one at a time
+// cleans, alone (gc.h). options: NULL for the defaults. -EBUSY: the store is being cleaned.
 int pk_store_open_with(const char *root, const struct pk_store_options *options,
 	struct pk_store **out, struct pk_err *err) pk_must_check;
 // The same with a quota and the default reserve.

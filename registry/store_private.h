@@ -49,6 +49,7 @@ int pk_store_check_blob(const struct pk_store *store, const char *text,
 // Renames a file of blobs/sha256 to blobs/bad.
 int pk_store_move_aside(struct pk_store *store, const char *hex, struct pk_err *err) pk_must_check;
 
-// Removes partial files that are a week old and that nobody writes. *out is added to; may be NULL.
+// Removes partial files that are a week old, or whose blob is there, and that nobody writes. *out
+// is added to; may be NULL.
 int pk_store_drop_old_parts(struct pk_store *store, bool dry_run, struct pk_store_part_usage *out,
 	struct pk_err *err) pk_must_check;

@@ -116,7 +116,7 @@ static void test_refused(void **state)
 		{"models/yolo:stable", -EINVAL, "names no host"},
 		{"file::x", -EINVAL, "the file is missing"},
 		{"file:/b.tar", -EINVAL, "neither a tag nor a digest"},
-		{"OCI:/srv/models:x", -EINVAL, "'OCI' is no host"},
+		{"OCI:/srv/models:x", -EINVAL, "after the host"},
 		{"localhos/yolo:stable", -EINVAL, "names no host"},
 		{"./yolo:stable", -EINVAL, "names no host"},
 		{"reg.example/yolo", -EINVAL, "neither a tag nor a digest"},
