@@ -46,7 +46,6 @@ struct pk_model_job {
 		double rollout; // percent
 		bool trusted;   // no signature was asked for
 		char by[160];
-		char key_id[80];
 	} verified;
 	bool permanent;
 	struct pk_err err;
