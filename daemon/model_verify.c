@@ -136,7 +136,7 @@ void pk_model_verify(struct pk_model_job *job, const struct pk_manifest *manifes
 {
 	struct pk_keyring ring = {0};
 	struct pk_signature_verdict verdict = {.seq = -1};
-	job->verified.rollout = manifest->rollout_percent;
+	job->verified.rollout = manifest->rollout_percent < 0 ? 100 : manifest->rollout_percent;
 	job->code = load_keys(job->policy, &ring, &job->err);
 	if (job->code == 0) {
 		job->code = judge(job, manifest, &ring, &verdict);
