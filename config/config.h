@@ -83,7 +83,12 @@ struct pk_config {
 		int opt_level;         // 0..1
 		int64_t retry_min_ns;  // first delay before a failed build is tried again
 		int64_t retry_max_ns;  // cap of the growing delay
+		double pressure;       // PSI of memory, percent, from which builds wait; 0: never
 	} build;
+	struct {
+		int64_t interval_ns; // between two looks at the machine
+		bool shed;           // inference steps back before the machine slows down
+	} health;
 	struct {
 		int64_t quota_bytes; // of the store; 0: no limit
 	} store;

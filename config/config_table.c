@@ -384,6 +384,32 @@ static const struct pk_schema_row build_rows[] = {
 		.max = "7d",
 		PK_SCHEMA_AT(struct pk_config, build.retry_max_ns),
 		.help = "The longest such wait."},
+	{.key = "pressure",
+		.kind = PK_SCHEMA_FLOAT,
+		.def = "25",
+		.min = "0",
+		.max = "100",
+		PK_SCHEMA_AT(struct pk_config, build.pressure),
+		.help = "Pressure on memory (PSI, percent of the last 10 s) from which builds "
+			"wait; 0: "
+			"they never do."},
+	{NULL},
+};
+
+static const struct pk_schema_row health_rows[] = {
+	{.key = "interval",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "5s",
+		.min = "500ms",
+		.max = "10m",
+		PK_SCHEMA_AT(struct pk_config, health.interval_ns),
+		.help = "Time between two looks at heat, power, memory and disk."},
+	{.key = "shed",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "true",
+		PK_SCHEMA_AT(struct pk_config, health.shed),
+		.help = "Cameras of low priority are inferred less often before the machine gets "
+			"so hot that it slows down."},
 	{NULL},
 };
 
@@ -402,6 +428,7 @@ static const struct pk_schema node_schema = {.noun = "node", .rows = node_rows};
 static const struct pk_schema telemetry_schema = {.noun = "telemetry", .rows = telemetry_rows};
 static const struct pk_schema runtime_schema = {.noun = "runtime", .rows = runtime_rows};
 static const struct pk_schema build_schema = {.noun = "build", .rows = build_rows};
+static const struct pk_schema health_schema = {.noun = "health", .rows = health_rows};
 static const struct pk_schema store_schema = {.noun = "store", .rows = store_rows};
 
 static const struct pk_schema_row config_rows[] = {
@@ -418,6 +445,10 @@ static const struct pk_schema_row config_rows[] = {
 		.kind = PK_SCHEMA_MAP,
 		.child = &build_schema,
 		.help = "How engines are built on this node."},
+	{.key = "health",
+		.kind = PK_SCHEMA_MAP,
+		.child = &health_schema,
+		.help = "How the machine's heat and memory are heeded."},
 	{.key = "store",
 		.kind = PK_SCHEMA_MAP,
 		.child = &store_schema,

@@ -22,6 +22,7 @@
 //          engine{path, key}|null, next_retry_s|null}
 // event:  {id, time, name, priority, message, fields{…}}   docs/EVENTS.md
 #define PK_API_STATUS  "/v1/status"
+#define PK_API_HEALTH  "/v1/health"
 #define PK_API_CAMERAS "/v1/cameras"
 #define PK_API_MODELS  "/v1/models"
 #define PK_API_EVENTS  "/v1/events"

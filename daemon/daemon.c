@@ -21,6 +21,7 @@
 #include "daemon/control.h"
 #include "daemon/loop.h"
 #include "daemon/models.h"
+#include "daemon/monitor.h"
 #include "daemon/notify.h"
 #include "daemon/supervisor.h"
 #include "daemon/telemetry.h"
@@ -41,6 +42,7 @@ struct pk_daemon {
 	struct pk_models models;
 	struct pk_cameras cameras;
 	struct pk_telemetry telemetry;
+	struct pk_monitor monitor;
 	struct pk_notify notify;
 	struct pk_control *control;
 	struct pk_watch signal_watch;
@@ -63,6 +65,10 @@ static void write_status(const struct pk_daemon *daemon, char out[STATUS_MAX])
 			pk_model_name(model), pk_rung_name(pk_model_rung(model)),
 			cause[0] ? " (" : "", cause, cause[0] ? ")" : "");
 	}
+	char words[192];
+	pk_monitor_words(&daemon->monitor, words, sizeof(words));
+	if (words[0] && n < STATUS_MAX)
+		snprintf(out + n, STATUS_MAX - n, "; %s", words);
 	pk_text_mend(out);
 }
 
@@ -82,6 +88,7 @@ static void on_worker_up(void *ctx)
 {
 	struct pk_daemon *daemon = ctx;
 	pk_models_worker_up(&daemon->models);
+	pk_monitor_worker_up(&daemon->monitor);
 	update_status(daemon);
 }
 
@@ -216,6 +223,7 @@ static int apply(struct pk_daemon *daemon, struct pk_config *config)
 		r = give_worker_config(daemon);
 	pk_models_apply(&daemon->models, config);
 	pk_cameras_apply(&daemon->cameras, config);
+	pk_monitor_apply(&daemon->monitor, config);
 	count_changes(&diff, changes);
 	pk_events_post(daemon->events, PK_EVENT_CONFIG_APPLIED,
 		PK_FIELDS({"PICKET_CONFIG", daemon->paths->config}), "config taken: %s", changes);
@@ -248,6 +256,7 @@ int pk_daemon_rebuild(struct pk_daemon *daemon, const char *name)
 	struct pk_model *model = pk_models_find(&daemon->models, name);
 	if (!model)
 		return -ENOENT;
+	pk_monitor_allow_builds(&daemon->monitor);
 	pk_model_rebuild(model);
 	return 0;
 }
@@ -335,6 +344,22 @@ static void init_views(struct pk_daemon *daemon)
 	pk_notify_init(&daemon->notify, daemon->loop, is_alive, daemon);
 }
 
+static int init_monitor(struct pk_daemon *daemon, struct pk_err *err)
+{
+	return pk_monitor_init(&daemon->monitor,
+		&(struct pk_monitor_env){
+			.loop = daemon->loop,
+			.events = daemon->events,
+			.builder = daemon->builder,
+			.supervisor = daemon->supervisor,
+			.cameras = &daemon->cameras,
+			.paths = daemon->paths,
+			.changed = on_changed,
+			.ctx = daemon,
+		},
+		err);
+}
+
 static int create_parts(struct pk_daemon *daemon, struct pk_err *err)
 {
 	daemon->loop = pk_loop_create(err);
@@ -347,6 +372,9 @@ static int create_parts(struct pk_daemon *daemon, struct pk_err *err)
 	if (r < 0)
 		return r;
 	init_views(daemon);
+	r = init_monitor(daemon, err);
+	if (r < 0)
+		return r;
 	take_config(daemon);
 	r = give_worker_config(daemon);
 	if (r < 0)
@@ -386,6 +414,7 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 	pk_notify_finish(&daemon->notify);
 	pk_supervisor_destroy(daemon->supervisor);
 	pk_builder_destroy(daemon->builder);
+	pk_monitor_finish(&daemon->monitor); // the builder's governor
 	pk_agent_destroy(daemon->agent);
 	if (daemon->signal_watch.active)
 		pk_loop_unwatch(daemon->loop, &daemon->signal_watch);
@@ -400,6 +429,7 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 int pk_daemon_run(struct pk_daemon *daemon, struct pk_err *err)
 {
 	pk_cameras_apply(&daemon->cameras, daemon->config);
+	pk_monitor_apply(&daemon->monitor, daemon->config);
 	pk_supervisor_start(daemon->supervisor);
 	pk_models_apply(&daemon->models, daemon->config);
 	pk_events_post(daemon->events, PK_EVENT_STARTED,
@@ -428,16 +458,35 @@ static json_t *worker_json(const struct pk_daemon *daemon)
 		(json_int_t)daemon->worker_rss_bytes);
 }
 
+// Those of models, and of the node itself, whose model and rung are "".
+static json_t *alarms_json(const struct pk_daemon *daemon)
+{
+	json_t *alarms = pk_models_alarms(&daemon->models);
+	json_t *own = pk_monitor_alarm(&daemon->monitor);
+	if (!own)
+		return alarms;
+	json_object_set_new(own, "model", json_string(""));
+	json_object_set_new(own, "rung", json_string(""));
+	json_array_append_new(alarms, own);
+	return alarms;
+}
+
+json_t *pk_daemon_health_json(const struct pk_daemon *daemon)
+{
+	return pk_monitor_json(&daemon->monitor);
+}
+
 json_t *pk_daemon_status_json(const struct pk_daemon *daemon)
 {
 	char line[STATUS_MAX];
 	write_status(daemon, line);
-	return json_pack("{s:s, s:s, s:i, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:s}", "node",
-		daemon->config->node_name, "version", PICKET_VERSION, "pid", (int)getpid(),
+	return json_pack("{s:s, s:s, s:i, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:s}",
+		"node", daemon->config->node_name, "version", PICKET_VERSION, "pid", (int)getpid(),
 		"uptime_s", (double)(pk_now_ns() - daemon->started_ns) / (double)PK_NS_PER_S,
 		"config", config_json(daemon), "worker", worker_json(daemon), "rss_bytes",
 		(json_int_t)pk_rss_bytes(), "models", pk_models_json(&daemon->models), "cameras",
-		pk_cameras_json(&daemon->cameras), "alarms", pk_models_alarms(&daemon->models),
+		pk_cameras_json(&daemon->cameras), "alarms", alarms_json(daemon), "builder",
+		pk_builder_json(daemon->builder), "health", pk_monitor_json(&daemon->monitor),
 		"status", line);
 }
 

@@ -155,6 +155,21 @@ static void on_assign(struct worker *worker, const json_t *message)
 				"code", r, "mismatch", mismatch_of(r)));
 }
 
+static void on_shed(struct worker *worker, const json_t *message)
+{
+	if (!worker->pipeline)
+		return;
+	pk_pipeline_shed(worker->pipeline, NULL, 0);
+	size_t i;
+	json_t *item;
+	json_array_foreach (json_object_get(message, "cameras"), i, item) {
+		const char *name = json_string_value(json_object_get(item, "name"));
+		double rate_hz = json_number_value(json_object_get(item, "max_rate_hz"));
+		if (name && rate_hz > 0)
+			pk_pipeline_shed(worker->pipeline, name, rate_hz);
+	}
+}
+
 static void on_message(void *ctx, const char *type, const json_t *message)
 {
 	struct worker *worker = ctx;
@@ -162,6 +177,8 @@ static void on_message(void *ctx, const char *type, const json_t *message)
 		on_config(worker, message);
 	else if (strcmp(type, "assign") == 0)
 		on_assign(worker, message);
+	else if (strcmp(type, "shed") == 0)
+		on_shed(worker, message);
 	else if (strcmp(type, "stop") == 0)
 		worker->stopping = true;
 	else

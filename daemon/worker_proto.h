@@ -21,6 +21,7 @@
 //   {"v":1,"type":"assign","model":"…","engine":"path","key":"…","rung":"…","cause":"…",
 //    "digest":"sha256:…","serial":N}
 //     (engine and key are left out for passthrough)
+//   {"v":1,"type":"shed","cameras":[{"name":"…","max_rate_hz":X}]}   all that are held back
 //   {"v":1,"type":"stop"}
 // worker → picketd
 //   {"v":1,"type":"hello","pid":N}

@@ -44,6 +44,8 @@ void pk_reply_found(struct pk_reply *reply, json_t *body, const char *what, cons
 
 void pk_command_status(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_health(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
 void pk_command_cameras(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
 void pk_command_camera(

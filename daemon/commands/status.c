@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// GET /v1/status and /v1/cameras.
+// GET /v1/status, /v1/health and /v1/cameras.
 #include "daemon/commands/route.h"
 
 void pk_command_status(struct pk_daemon *daemon, pk_unused const struct pk_request *request,
 	struct pk_reply *reply)
 {
 	reply->body = pk_daemon_status_json(daemon);
+}
+
+void pk_command_health(struct pk_daemon *daemon, pk_unused const struct pk_request *request,
+	struct pk_reply *reply)
+{
+	reply->body = pk_daemon_health_json(daemon);
 }
 
 void pk_command_cameras(struct pk_daemon *daemon, pk_unused const struct pk_request *request,
