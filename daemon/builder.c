@@ -186,11 +186,10 @@ static void finish_job(struct pk_builder *builder, const struct pk_build_result 
 	job->done(job->ctx, result);
 }
 
-// A result line that is missing or says something else than the exit code: it crashed.
-static void judge(struct pk_builder *builder, const struct pk_exit_status *status,
-	struct pk_build_result *result, char cause[CAUSE_MAX])
+// How it ended, in words; true when the kernel ended it for want of memory.
+static bool explain_end(
+	struct pk_builder *builder, const struct pk_exit_status *status, char cause[CAUSE_MAX])
 {
-	int64_t code = 0;
 	char text[PK_EXIT_TEXT_MAX];
 	pk_exit_status_format(status, text);
 	bool killed = !builder->cause[0] && status->signalled && status->code == SIGKILL;
@@ -198,6 +197,15 @@ static void judge(struct pk_builder *builder, const struct pk_exit_status *statu
 		   builder->governor.out_of_memory(builder->governor.ctx);
 	pk_text_format(cause, CAUSE_MAX, "picket-build: %s%s",
 		builder->cause[0] ? builder->cause : text, oom ? ": out of memory" : "");
+	return oom;
+}
+
+// A result line that is missing or says something else than the exit code: it crashed.
+static void judge(struct pk_builder *builder, const struct pk_exit_status *status,
+	struct pk_build_result *result, char cause[CAUSE_MAX])
+{
+	int64_t code = 0;
+	bool oom = explain_end(builder, status, cause);
 	*result = (struct pk_build_result){.code = oom ? -ENOMEM : -EIO, .error = cause};
 	bool told = builder->result && !builder->cause[0] && !status->signalled &&
 		    pk_json_get_int(builder->result, "code", &code, NULL) == 0 &&
