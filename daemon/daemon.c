@@ -92,11 +92,11 @@ static void on_worker_up(void *ctx)
 	update_status(daemon);
 }
 
-static void on_worker_down(void *ctx, const char *cause, bool crashed)
+static void on_worker_down(void *ctx, const char *cause, bool crashed, const char *blamed)
 {
 	struct pk_daemon *daemon = ctx;
 	daemon->worker_rss_bytes = 0;
-	pk_models_worker_down(&daemon->models, cause, crashed);
+	pk_models_worker_down(&daemon->models, cause, crashed, blamed);
 	pk_cameras_worker_down(&daemon->cameras, cause);
 	update_status(daemon);
 }
@@ -371,6 +371,8 @@ static int create_parts(struct pk_daemon *daemon, struct pk_err *err)
 		r = create_workers(daemon, err);
 	if (r < 0)
 		return r;
+	if (pk_supervisor_keep_crashes(daemon->supervisor, daemon->paths->state) < 0)
+		return pk_fail(err, -ENOMEM, "out of memory");
 	init_views(daemon);
 	r = init_monitor(daemon, err);
 	if (r < 0)
@@ -462,12 +464,15 @@ static json_t *worker_json(const struct pk_daemon *daemon)
 static json_t *alarms_json(const struct pk_daemon *daemon)
 {
 	json_t *alarms = pk_models_alarms(&daemon->models);
-	json_t *own = pk_monitor_alarm(&daemon->monitor);
-	if (!own)
-		return alarms;
-	json_object_set_new(own, "model", json_string(""));
-	json_object_set_new(own, "rung", json_string(""));
-	json_array_append_new(alarms, own);
+	json_t *own[] = {
+		pk_monitor_alarm(&daemon->monitor), pk_supervisor_alarm(daemon->supervisor)};
+	for (size_t i = 0; i < PK_ARRAY_LEN(own); i++) {
+		if (!own[i])
+			continue;
+		json_object_set_new(own[i], "model", json_string(""));
+		json_object_set_new(own[i], "rung", json_string(""));
+		json_array_append_new(alarms, own[i]);
+	}
 	return alarms;
 }
 

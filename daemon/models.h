@@ -23,7 +23,9 @@ void pk_models_apply(struct pk_models *models, const struct pk_config *config);
 
 struct pk_model *pk_models_find(const struct pk_models *models, const char *name); // or NULL
 void pk_models_worker_up(struct pk_models *models);
-void pk_models_worker_down(struct pk_models *models, const char *cause, bool crashed);
+// blamed: the one model that a crash counts against; NULL: each that the worker had.
+void pk_models_worker_down(
+	struct pk_models *models, const char *cause, bool crashed, const char *blamed);
 void pk_models_message(struct pk_models *models, const char *type, const json_t *message);
 json_t *pk_models_json(const struct pk_models *models);   // array, new reference
 json_t *pk_models_alarms(const struct pk_models *models); // array, new reference

@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/blackbox.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -108,8 +109,10 @@ static void on_config(struct worker *worker, const json_t *message)
 	struct pk_err err = {0};
 	const char *yaml = NULL;
 	int r = pk_json_get_str(message, "yaml", &yaml, &err);
+	pk_blackbox_enter(PK_BLACKBOX_CONFIG, NULL, NULL, NULL);
 	if (r == 0)
 		r = take_config(worker, yaml, &err);
+	pk_blackbox_leave();
 	send_message(worker, json_pack("{s:s, s:s?}", "type", "config_done", "error",
 				     r < 0 ? pk_err_text(&err, r) : NULL));
 }
@@ -146,8 +149,10 @@ static void on_assign(struct worker *worker, const json_t *message)
 	int r = read_assignment(message, &assignment, &serial, &err);
 	if (r == 0 && !worker->pipeline)
 		r = pk_fail(&err, -EINVAL, "an assignment came before the config");
+	pk_blackbox_enter(PK_BLACKBOX_LOAD, assignment.model, NULL, NULL);
 	if (r == 0)
 		r = pk_pipeline_assign(worker->pipeline, &assignment, &err);
+	pk_blackbox_leave();
 	send_message(
 		worker, json_pack("{s:s, s:s, s:I, s:s?, s:i, s:s}", "type", "assign_done", "model",
 				assignment.model ? assignment.model : "", "serial",
@@ -276,6 +281,8 @@ static void worker_finish(struct worker *worker)
 int main(void)
 {
 	pk_log_init("picket-worker", PK_LOG_INFO);
+	(void)pk_blackbox_open(
+		PK_PROTO_BLACKBOX_FD); // without it a crash is only less well explained
 	struct worker worker = {
 		.events = {.camera_state = on_camera_state,
 			.model_fault = on_model_fault,

@@ -12,9 +12,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define PK_PROTO_VERSION   1
-#define PK_PROTO_MAX_LINE  (2u << 20) // a config document fits
-#define PK_PROTO_WORKER_FD 3
+#define PK_PROTO_VERSION     1
+#define PK_PROTO_MAX_LINE    (2u << 20) // a config document fits
+#define PK_PROTO_WORKER_FD   3
+#define PK_PROTO_BLACKBOX_FD 4 // base/blackbox.h
 
 // picketd → worker
 //   {"v":1,"type":"config","yaml":"…"}            first message, and after each reload
