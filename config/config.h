@@ -71,6 +71,7 @@ struct pk_config {
 	char *node_name; // default: the host name
 	struct {
 		int64_t interval_ns;
+		char *metrics; // "127.0.0.1:9469"; "": no port
 	} telemetry;
 	struct {
 		char **chain; // default {"cuda", "cpu"}

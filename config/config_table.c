@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "config/address.h"
 #include "config/config.h"
 #include "config/path.h"
 
@@ -29,6 +30,13 @@ static int verify_name(const char *text, struct pk_err *err)
 static int verify_filled(const char *text, struct pk_err *err)
 {
 	return *text ? 0 : pk_fail(err, -EINVAL, "must not be empty");
+}
+
+static int verify_loopback(const char *text, struct pk_err *err)
+{
+	struct sockaddr_storage address;
+	socklen_t n = 0;
+	return pk_address_loopback(text, &address, &n, err);
 }
 
 static const struct pk_schema_name source_kinds[] = {
@@ -323,6 +331,15 @@ static const struct pk_schema_row telemetry_rows[] = {
 		.max = "1d",
 		PK_SCHEMA_AT(struct pk_config, telemetry.interval_ns),
 		.help = "Time between two records per camera."},
+	{.key = "metrics",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_loopback,
+		.max = "64",
+		PK_SCHEMA_AT(struct pk_config, telemetry.metrics),
+		.unset = "only on the control socket",
+		.example = "127.0.0.1:9469",
+		.help = "Loopback address and port that also answer GET /metrics, for a collector "
+			"on this machine."},
 	{NULL},
 };
 

@@ -20,6 +20,8 @@
 #include "daemon/cameras.h"
 #include "daemon/control.h"
 #include "daemon/loop.h"
+#include "daemon/metrics.h"
+#include "daemon/metrics_port.h"
 #include "daemon/models.h"
 #include "daemon/monitor.h"
 #include "daemon/notify.h"
@@ -30,6 +32,7 @@
 // The supervisor looks at its deadlines twice a second; when it has not for so long, it is stuck.
 #define SUPERVISOR_ALIVE_NS (10 * PK_NS_PER_S)
 #define STATUS_MAX          480
+#define EVENT_BURST         30 // of a kind, about one thing, in a minute
 
 struct pk_daemon {
 	const struct pk_paths *paths;
@@ -45,6 +48,7 @@ struct pk_daemon {
 	struct pk_monitor monitor;
 	struct pk_notify notify;
 	struct pk_control *control;
+	struct pk_metrics_port *metrics_port; // NULL: none is wanted, or it could not be had
 	struct pk_watch signal_watch;
 	int signal_fd;
 	int64_t started_ns;       // monotonic
@@ -145,6 +149,27 @@ static void redact_secrets(const struct pk_config *config)
 	}
 }
 
+static void write_port(void *ctx, bool open, struct pk_buf *out)
+{
+	pk_daemon_write_metrics(ctx, open, out);
+}
+
+static void take_metrics_port(struct pk_daemon *daemon)
+{
+	struct pk_err err = {0};
+	const char *address = daemon->config->telemetry.metrics;
+	if (daemon->metrics_port &&
+		strcmp(pk_metrics_port_address(daemon->metrics_port), address) == 0)
+		return;
+	pk_metrics_port_destroy(daemon->metrics_port);
+	daemon->metrics_port = NULL;
+	int r = address[0] ? pk_metrics_port_create(daemon->loop, address, write_port, daemon,
+				     &daemon->metrics_port, &err)
+			   : 0;
+	if (r < 0)
+		pk_log_warning("telemetry.metrics: %s", pk_err_text(&err, r));
+}
+
 // What the daemon itself takes from the config; models, cameras and worker come after.
 static void take_config(struct pk_daemon *daemon)
 {
@@ -160,6 +185,7 @@ static void take_config(struct pk_daemon *daemon)
 	daemon->models.env.retry_min_ns = config->build.retry_min_ns;
 	daemon->models.env.retry_max_ns = config->build.retry_max_ns;
 	pk_telemetry_set_interval(&daemon->telemetry, config->telemetry.interval_ns);
+	take_metrics_port(daemon);
 }
 
 static int give_worker_config(struct pk_daemon *daemon)
@@ -327,6 +353,11 @@ static int create_workers(struct pk_daemon *daemon, struct pk_err *err)
 	return r;
 }
 
+static json_t *give_status(void *ctx)
+{
+	return pk_daemon_status_json(ctx);
+}
+
 static void init_views(struct pk_daemon *daemon)
 {
 	pk_models_init(&daemon->models, &(struct pk_model_env){
@@ -340,7 +371,7 @@ static void init_views(struct pk_daemon *daemon)
 						.ctx = daemon,
 					});
 	pk_cameras_init(&daemon->cameras, daemon->events, &daemon->models);
-	pk_telemetry_init(&daemon->telemetry, daemon->loop, &daemon->cameras);
+	pk_telemetry_init(&daemon->telemetry, daemon->loop, give_status, daemon);
 	pk_notify_init(&daemon->notify, daemon->loop, is_alive, daemon);
 }
 
@@ -366,6 +397,7 @@ static int create_parts(struct pk_daemon *daemon, struct pk_err *err)
 	daemon->events = pk_events_create();
 	if (!daemon->loop || !daemon->events)
 		return pk_fail(err, -ENOMEM, "the loop cannot start");
+	pk_events_set_burst(daemon->events, EVENT_BURST);
 	int r = open_signals(daemon, err);
 	if (r == 0)
 		r = create_workers(daemon, err);
@@ -410,6 +442,7 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 	if (!daemon)
 		return;
 	pk_control_destroy(daemon->control);
+	pk_metrics_port_destroy(daemon->metrics_port);
 	pk_models_finish(&daemon->models);
 	pk_cameras_finish(&daemon->cameras);
 	pk_telemetry_finish(&daemon->telemetry);
@@ -493,6 +526,13 @@ json_t *pk_daemon_status_json(const struct pk_daemon *daemon)
 		pk_cameras_json(&daemon->cameras), "alarms", alarms_json(daemon), "builder",
 		pk_builder_json(daemon->builder), "health", pk_monitor_json(&daemon->monitor),
 		"status", line);
+}
+
+void pk_daemon_write_metrics(const struct pk_daemon *daemon, bool open, struct pk_buf *out)
+{
+	pk_auto_json status = pk_daemon_status_json(daemon);
+	pk_auto_json counts = pk_events_counts(daemon->events);
+	pk_metrics_write(status, counts, open, out);
 }
 
 json_t *pk_daemon_cameras_json(const struct pk_daemon *daemon)

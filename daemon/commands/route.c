@@ -21,6 +21,7 @@ const struct pk_route pk_route_table[] = {
 	{"GET", PK_API_MODELS "/" NAME_PART, pk_command_model, "one model"},
 	{"POST", PK_API_MODELS "/" NAME_PART "/" PK_API_REBUILD, pk_command_rebuild,
 		"forget failures and build its tuned engine anew"},
+	{"GET", PK_API_METRICS, pk_command_metrics, "every figure, as OpenMetrics"},
 	{"GET", PK_API_EVENTS, pk_command_events, "events after an id; follow=1: without end"},
 	{"POST", PK_API_RELOAD, pk_command_reload, "read the config again"},
 	{0},
