@@ -13,7 +13,9 @@ const char *pk_cli_root(void);
 
 int pk_cmd_engine(int argc, char **argv);
 int pk_cmd_config(int argc, char **argv);
+int pk_cmd_card(int argc, char **argv);
 int pk_cmd_pull(int argc, char **argv);
+int pk_cmd_store(int argc, char **argv);
 int pk_cmd_push(int argc, char **argv);
 int pk_cmd_bundle(int argc, char **argv);
 int pk_cmd_status(int argc, char **argv);

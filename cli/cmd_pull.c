@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/meter.h"
+#include "cli/store.h"
 #include "cli/transfer.h"
 #include "registry/registry.h"
 
@@ -117,7 +118,8 @@ static int pull_into(struct pk_transfer *transfer, const char *store_root)
 	const struct pk_pull_progress progress = {
 		.update = on_update, .ctx = &pull, .blob = on_blob};
 	pk_meter_begin(&pull.meter, transfer->json);
-	int rc = pk_store_open(store_root, 0, &store, &err);
+	const struct pk_store_options own = pk_store_config_options();
+	int rc = pk_store_open_with(store_root, transfer->store ? NULL : &own, &store, &err);
 	if (rc == 0)
 		rc = pk_pull(
 			transfer->args[0], &transfer->options, store, &progress, &manifest, &err);

@@ -99,7 +99,8 @@ struct pk_config {
 		int64_t retry_max_ns;  // cap of the growing delay
 	} build;
 	struct {
-		int64_t quota_bytes; // of the store; 0: no limit
+		int64_t quota_bytes;   // of the store; 0: no limit
+		int64_t reserve_bytes; // of the disk; 0: the larger of 64 MiB and 5 %
 	} store;
 	struct pk_registry_config *registries;
 	size_t n_registries;

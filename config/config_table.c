@@ -474,6 +474,14 @@ static const struct pk_schema_row store_rows[] = {
 		.max = "1TiB",
 		PK_SCHEMA_AT(struct pk_config, store.quota_bytes),
 		.help = "Space for models and engines on this node; 0: no limit."},
+	{.key = "reserve",
+		.kind = PK_SCHEMA_BYTES,
+		.def = "0",
+		.min = "0",
+		.max = "1TiB",
+		PK_SCHEMA_AT(struct pk_config, store.reserve_bytes),
+		.help = "Of the disk stays free whatever is fetched; 0: the larger of 64MiB and "
+			"5 %."},
 	{NULL},
 };
 

@@ -135,15 +135,20 @@ static bool named_before(const struct pk_manifest *manifest, size_t i)
 	return false;
 }
 
-// Bytes to come; a part of the sum that the manifest's parser has checked for overflow.
-static int64_t missing_bytes(const struct pull *pull, const struct pk_manifest *manifest)
+// Bytes to come, and the room that they need; parts of the sum that the manifest's parser has
+// checked for overflow.
+static int64_t missing_bytes(
+	const struct pull *pull, const struct pk_manifest *manifest, int64_t *room_bytes)
 {
 	int64_t sum = 0;
+	*room_bytes = 0;
 	for (size_t i = 0; i <= manifest->n_layers; i++) {
 		const struct pk_descriptor *blob = nth_blob(manifest, i);
-		if (!named_before(manifest, i) &&
-			!pk_store_has(pull->store, &blob->digest, blob->size))
-			sum += blob->size;
+		if (named_before(manifest, i) ||
+			pk_store_has(pull->store, &blob->digest, blob->size))
+			continue;
+		sum += blob->size;
+		*room_bytes += pk_store_need_bytes(pull->store, &blob->digest, blob->size);
 	}
 	return sum;
 }
@@ -172,8 +177,8 @@ static int pull_all(struct pull *pull, const struct pk_manifest *manifest,
 	const struct pk_buf *bytes, struct pk_err *err)
 {
 	int64_t need;
-	pull->total_bytes = missing_bytes(pull, manifest);
-	if (pk_add_overflow(pull->total_bytes, (int64_t)bytes->len, &need))
+	pull->total_bytes = missing_bytes(pull, manifest, &need);
+	if (pk_add_overflow(need, (int64_t)bytes->len, &need))
 		need = INT64_MAX;
 	int rc = pull->total_bytes > 0 ? pk_store_room(pull->store, need, err) : 0;
 	for (size_t i = 0; rc == 0 && i <= manifest->n_layers; i++) {

@@ -241,6 +241,8 @@ static const struct mistake {
 		"1:16: `quota`: `9999999999TiB` is too large\n"},
 	{"size_above", "store: {quota: 2TiB}\n",
 		"1:16: `quota`: must be from 0 to 1TiB; found `2TiB`\n"},
+	{"reserve_above", "store: {reserve: 2TiB}\n",
+		"1:18: `reserve`: must be from 0 to 1TiB; found `2TiB`\n"},
 	{"rate_words",
 		"cameras:\n"
 		"  a: {source: {kind: test}, model: m, max_rate: fast}\n"
