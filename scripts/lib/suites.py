@@ -296,6 +296,7 @@ TABLE = {
     "fuzz": fuzz,
     "onnx": onnx,
     "golden": script_suite,
+    "registry": script_suite,
     "e2e": script_suite,
     "system": system,
     "gpu": script_suite,
