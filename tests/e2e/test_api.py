@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 
@@ -265,6 +266,54 @@ def top_and_help_answer():
         check(done.returncode == 2, f"{done.returncode}")
 
 
+def doctor_says_what_is_wrong():
+    with demo_node() as node:
+        done = node.ctl("doctor", "--json")
+        check(done.returncode in (0, 1), done.stderr)
+        node.wait_rung("parts", "engine")
+        node.wait_for(lambda s: s["cameras"][0]["state"] == "running", 10, "a camera")
+        done = node.ctl("doctor", "--after-upgrade", "--json")
+        rows = {r["check"]: r for r in json.loads(done.stdout)["checks"]}
+        check(done.returncode == 0, f"{[r for r in rows.values() if r['verdict'] == 'bad']}")
+        check(rows["engine of parts"]["text"].startswith("stays"), f"{rows['engine of parts']}")
+        sandbox = rows["builder's sandbox"]
+        check(sandbox["verdict"] == "ok", f"{sandbox}")
+        engine = node.status()["models"][0]["engine"]["path"]
+        with open(engine, "r+b") as f:  # of another format version, as after an upgrade
+            f.seek(8)
+            f.write(b"\xff\xff")
+        done = node.ctl("doctor", "--after-upgrade")
+        check("will be built anew (" in done.stdout, done.stdout)
+    with demo_node(start=False) as node:
+        done = node.ctl("doctor")
+        check(done.returncode == 1 and "systemctl start picketd" in done.stdout, done.stdout)
+
+
+def support_bundle_holds_no_secret():
+    secret = "hunter-2-%s"
+    with demo_node(start=False) as node:
+        with open(node.config_path, encoding="utf-8") as f:
+            text = f.read()
+        locked = f"  locked:\n    source: {{kind: rtsp, uri: 'rtsp://me:{secret}@127.0.0.1:9/x'}}\n"
+        node.write_config(
+            text.replace("sinks:\n  results", locked + "    model: parts\nsinks:\n  results")
+        )
+        node.start()
+        node.wait_event("camera locked: retrying", 20)
+        path = node.path("bundle.tar")
+        done = node.ctl("support-bundle", path)
+        check(done.returncode == 0, done.stderr)
+        check(os.stat(path).st_mode & 0o077 == 0, "others may read it")
+        with tarfile.open(path) as tar:
+            texts = {m.name: tar.extractfile(m).read().decode() for m in tar.getmembers()}
+        for name in ("status.json", "events.json", "doctor.json", "picket.yaml", "version.txt"):
+            check(texts.get(f"picket/{name}"), f"no {name}")
+        found = [n for n, t in texts.items() if "hunter" in t or "me:" in t]
+        check(not found, f"the password is in {found}")
+        check("rtsp://***@127.0.0.1" in texts["picket/picket.yaml"], texts["picket/picket.yaml"])
+        check(node.ctl("support-bundle", path).returncode == 1, "overwrites a file")
+
+
 sys.exit(
     story.run(
         answers_are_as_described,
@@ -274,5 +323,7 @@ sys.exit(
         strangers_are_refused,
         picketd_links_neither_media_nor_accelerators,
         top_and_help_answer,
+        doctor_says_what_is_wrong,
+        support_bundle_holds_no_secret,
     )
 )
