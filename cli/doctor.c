@@ -4,6 +4,7 @@
 #include "cli/doctor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -138,7 +139,10 @@ static void check_sandbox(struct pk_doctor *doctor)
 	struct pk_subprocess process;
 	struct pk_exit_status status = {0};
 	struct pk_err err = {0};
-	const struct pk_subprocess_options options = {.argv = argv, .die_with_parent = true};
+	pk_auto_close int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	const struct pk_subprocess_fd fds[] = {{.parent_fd = nowhere, .child_fd = STDOUT_FILENO}};
+	const struct pk_subprocess_options options = {
+		.argv = argv, .fds = fds, .n_fds = nowhere >= 0, .die_with_parent = true};
 	int r = pk_subprocess_start(&process, &options, &err);
 	if (r == 0 && pk_subprocess_wait(&process, 5000, &status) != 1) {
 		(void)pk_subprocess_signal(&process, SIGKILL);
