@@ -3,6 +3,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/array.h"
@@ -31,6 +32,7 @@ void pk_cameras_heartbeat(struct pk_cameras *cameras, const json_t *message);
 void pk_cameras_message(struct pk_cameras *cameras, const json_t *message); // type "camera"
 void pk_cameras_worker_down(struct pk_cameras *cameras, const char *cause);
 
+bool pk_cameras_is_running(const struct pk_camera_entry *entry);
 size_t pk_cameras_n_running(const struct pk_cameras *cameras);
 // As control_api.h says; new reference.
 json_t *pk_camera_entry_json(const struct pk_cameras *cameras, const struct pk_camera_entry *entry);

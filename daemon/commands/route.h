@@ -13,7 +13,9 @@ struct pk_request {
 	char name[128]; // what stood for {name} in the path; ""
 	// A query parameter (borrowed) or NULL.
 	const char *(*query)(const struct pk_request *request, const char *key);
-	void *ctx; // query's
+	void *ctx;        // query's
+	const char *body; // n_body bytes
+	size_t n_body;
 };
 
 struct pk_reply {
@@ -73,4 +75,10 @@ void pk_command_unpin(
 void pk_command_cancel(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
 void pk_command_rollback(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_config_apply(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_config_confirm(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_config_revert(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
