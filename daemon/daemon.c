@@ -274,6 +274,10 @@ static int try_config(struct pk_daemon *daemon, const void *bytes, size_t n,
 	(void)unlink(path);
 	if (r < 0 && found.n == 0)
 		pk_problems_add(&found, path, 0, 0, "%s", pk_err_text(&err, r));
+	for (size_t i = 0; i < found.n; i++) { // for people it is the file that it will be
+		if (strcmp(found.items[i].file, path) == 0)
+			found.items[i].file[strlen(daemon->paths->config)] = '\0';
+	}
 	*problems = problems_json(&found);
 	pk_problems_finish(&found);
 	return r;
