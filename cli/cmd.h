@@ -18,6 +18,7 @@ int pk_cmd_pull(int argc, char **argv);
 int pk_cmd_store(int argc, char **argv);
 int pk_cmd_push(int argc, char **argv);
 int pk_cmd_bundle(int argc, char **argv);
+int pk_cmd_key(int argc, char **argv);
 int pk_cmd_status(int argc, char **argv);
 int pk_cmd_cameras(int argc, char **argv);
 int pk_cmd_model(int argc, char **argv);

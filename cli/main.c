@@ -27,7 +27,8 @@ static const struct verb verbs[] = {
 	{"pull", pk_cmd_pull, "fetch an artifact into the store"},
 	{"push", pk_cmd_push, "copy an artifact from a layout to a registry"},
 	{"store", pk_cmd_store, "usage, cleaning and checking of the files on this node"},
-	{"bundle", pk_cmd_bundle, "make an artifact of a model, its card and golden samples"},
+	{"bundle", pk_cmd_bundle, "make an artifact of a model and its card; sign and verify it"},
+	{"key", pk_cmd_key, "make a signing key, or say which key a file holds"},
 	{"engine", pk_cmd_engine, "build, run, inspect, check and bench engines on files"},
 };
 
