@@ -13,7 +13,9 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "../lib"), os.path.join(HERE, "../registry")]
+import servers  # noqa: E402
 import story  # noqa: E402
 import tiny_model  # noqa: E402
 from story import check, picket  # noqa: E402
@@ -486,6 +488,75 @@ def random_kills_recover():
         story.keep_figures(random_kills=killed)
 
 
+REGISTRY = """runtime: {{chain: [cpu]}}
+registries:
+  {host}: {{ca: {ca}, user: node, password_file: {password}}}
+models:
+  tiny:
+    artifact: {host}/models/tiny:stable
+    poll: {{interval: 1s, backoff_max: 1s}}
+    signature: {{keys: [{pub}], model: tiny}}
+    check: {{observe: 0}}
+cameras:
+  belt: {{source: {{kind: test, rate: 25/s}}, model: tiny}}
+"""
+
+
+def follows_a_registry_over_tls():
+    servers.need("docker-registry", "htpasswd")
+    folder = tempfile.mkdtemp(prefix="picket-up-")
+    node = TinyNode(folder)
+    try:
+        node.make_key()
+        ca = servers.Authority(folder)
+        with open(node.path("password"), "w", encoding="utf-8") as f:
+            f.write("secret word")
+        auth = servers.htpasswd(folder, "node", "secret word")
+        with servers.DockerRegistry(folder, ca, auth) as registry:
+            follow_registry(node, ca, registry)
+    finally:
+        node.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def follow_registry(node: TinyNode, ca, registry):
+    target = f"{registry.host}/models/tiny:stable"
+    options = ["--ca", ca.cert, "--user", "node", "--password-file", node.path("password")]
+
+    def publish(seed: int, *more: str) -> str:
+        digest = node.push(seed, *more)
+        done = node.ctl("push", f"oci:{node.path('registry')}:stable", target, *options)
+        check(done.returncode == 0, done.stderr)
+        return digest
+
+    fields = {"host": registry.host, "ca": ca.cert, "password": node.path("password")}
+    node.write_config(REGISTRY.format(pub=node.path("pub.pem"), **fields))
+    first = publish(31, "--seq", "1")
+    node.start()
+    node.wait_active(first, 60)
+    node.wait_rung("tiny", "engine", 30)
+    second = publish(32, "--seq", "2")
+    node.wait_active(second)
+    node.wait_event("key ")
+    key, node.key = node.key, None
+    publish(33, "--seq", "3")
+    node.wait_reason("no signature")
+    node.key = key
+    other = publish(34, "--seq", "4", "--name", "another")
+    wait_gone(node, other)
+    registry.child.kill()
+    registry.child.wait()
+    node.wait_update(lambda u: u["failures"] > 0, 20, "failures of polls")
+    check(node.active() == second and node.model()["rung"] == "engine", "it stopped serving")
+    check("tries in a row failed" in node.model_verb("explain", "tiny"), "explain does not say so")
+    with registry:
+        third = publish(35, "--seq", "5")
+        node.wait_active(third)
+    etag = node.path("run/picket/poll-tiny.json")
+    with open(etag, encoding="utf-8") as f:
+        check(json.load(f)["etag"], "polls are not cheap: no etag is kept")
+
+
 def damaged_store_heals_from_the_registry():
     with tiny_node() as node:
         node.stop()
@@ -510,6 +581,7 @@ sys.exit(
         worse_in_production_is_rolled_back,
         operators_pin_wait_and_go_back,
         only_signed_and_newer_models_are_taken,
+        follows_a_registry_over_tls,
         damaged_store_heals_from_the_registry,
         many_good_and_bad_swaps,
         every_crash_point_recovers,
