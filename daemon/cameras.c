@@ -160,6 +160,11 @@ void pk_cameras_worker_down(struct pk_cameras *cameras, const char *cause)
 	}
 }
 
+bool pk_cameras_is_running(const struct pk_camera_entry *entry)
+{
+	return strcmp(entry->state, STATE_RUNNING) == 0;
+}
+
 size_t pk_cameras_n_running(const struct pk_cameras *cameras)
 {
 	size_t n = 0;

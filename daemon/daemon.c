@@ -3,6 +3,7 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,9 @@
 #include "daemon/builder.h"
 #include "daemon/cameras.h"
 #include "daemon/cleaning.h"
+#include "daemon/config_trial.h"
 #include "daemon/control.h"
+#include "daemon/daemon_config.h"
 #include "daemon/loop.h"
 #include "daemon/metrics.h"
 #include "daemon/metrics_port.h"
@@ -45,6 +48,7 @@ struct pk_daemon {
 	struct pk_agent *agent, *network;
 	struct pk_wallclock clock;
 	struct pk_cleaning cleaning;
+	struct pk_config_trial trial;
 	char node_id[PK_NODE_ID_MAX];
 	struct pk_builder *builder;
 	struct pk_supervisor *supervisor;
@@ -270,6 +274,149 @@ bool pk_daemon_reload(struct pk_daemon *daemon, json_t **problems)
 	return r == 0;
 }
 
+// Reads what the file would be with the drop-ins beside it: the same mistakes, the same paths.
+static int try_config(struct pk_daemon *daemon, const void *bytes, size_t n,
+	struct pk_config **config, json_t **problems)
+{
+	struct pk_problems found = {0};
+	struct pk_err err = {0};
+	char path[PATH_MAX];
+	int length = snprintf(path, sizeof(path), "%s.new", daemon->paths->config);
+	int r = length < (int)sizeof(path) ? pk_config_file_write(path, bytes, n, &err)
+					   : -ENAMETOOLONG;
+	if (r == 0)
+		r = pk_config_load(path, daemon->paths->drop_ins, config, &found);
+	(void)unlink(path);
+	if (r < 0 && found.n == 0)
+		pk_problems_add(&found, path, 0, 0, "%s", pk_err_text(&err, r));
+	for (size_t i = 0; i < found.n; i++) { // for people it is the file that it will be
+		if (strcmp(found.items[i].file, path) == 0)
+			found.items[i].file[strlen(daemon->paths->config)] = '\0';
+	}
+	*problems = problems_json(&found);
+	pk_problems_finish(&found);
+	return r;
+}
+
+static json_t *down_cameras(const struct pk_daemon *daemon)
+{
+	json_t *names = json_array();
+	for (size_t i = 0; i < daemon->cameras.items.n; i++) {
+		const struct pk_camera_entry *entry = &daemon->cameras.items.items[i];
+		if (!pk_cameras_is_running(entry))
+			json_array_append_new(names, json_string(entry->name));
+	}
+	return names;
+}
+
+static int replace_config(struct pk_daemon *daemon, const void *bytes, size_t n, int64_t confirm_ns,
+	struct pk_err *err)
+{
+	json_t *problems = NULL;
+	int r = 0;
+	if (confirm_ns > 0)
+		r = pk_config_trial_begin(&daemon->trial, confirm_ns, down_cameras(daemon), err);
+	else if (pk_config_trial_left_ns(&daemon->trial) >= 0)
+		r = pk_fail(err, -EBUSY, "a config is on trial: confirm it or revert it first");
+	if (r < 0)
+		return r;
+	r = pk_config_file_write(daemon->paths->config, bytes, n, err);
+	if (r < 0 && confirm_ns > 0)
+		pk_config_trial_confirm(&daemon->trial); // nothing was changed
+	if (r < 0)
+		return r;
+	bool taken = pk_daemon_reload(daemon, &problems);
+	json_decref(problems);
+	return taken ? 0 : pk_fail(err, -EIO, "the config was written and is not taken");
+}
+
+static void tell_trial(struct pk_daemon *daemon, int64_t confirm_ns)
+{
+	char limit[PK_DURATION_MAX];
+	pk_format_duration(confirm_ns, limit);
+	if (confirm_ns > 0)
+		pk_events_post(daemon->events, PK_EVENT_CONFIG_PENDING,
+			PK_FIELDS({"PICKET_CONFIG", daemon->paths->config}),
+			"the config is on trial for %s: it is taken back unless it is confirmed",
+			limit);
+}
+
+int pk_daemon_config_apply(struct pk_daemon *daemon, const struct pk_config_request *request,
+	json_t **answer, struct pk_err *err)
+{
+	pk_auto(pk_config) config = NULL;
+	struct pk_config_diff diff = {0};
+	json_t *problems = NULL;
+	int r = try_config(daemon, request->bytes, request->n, &config, &problems);
+	if (r == 0)
+		r = pk_config_diff(daemon->config, config, &diff);
+	json_t *changes = r == 0 ? pk_config_changes_json(&diff) : json_null();
+	pk_config_diff_finish(&diff);
+	if (r == 0 && !request->plan)
+		r = replace_config(daemon, request->bytes, request->n, request->confirm_ns, err);
+	if (r == 0 && !request->plan)
+		tell_trial(daemon, request->confirm_ns);
+	*answer = json_pack("{s:b, s:o, s:o, s:o}", "ok", r == 0, "problems", problems, "changes",
+		changes, "confirm_s",
+		r == 0 && request->confirm_ns > 0
+			? json_real((double)request->confirm_ns / (double)PK_NS_PER_S)
+			: json_null());
+	return r;
+}
+
+static int back_to_before(struct pk_daemon *daemon, const char *why, struct pk_err *err)
+{
+	json_t *problems = NULL;
+	int r = pk_config_trial_revert(&daemon->trial, err);
+	if (r < 0)
+		return r;
+	bool taken = pk_daemon_reload(daemon, &problems);
+	json_decref(problems);
+	pk_events_post(daemon->events, PK_EVENT_CONFIG_REVERTED,
+		PK_FIELDS({"PICKET_CONFIG", daemon->paths->config}, {"PICKET_REASON", why}),
+		"the config of before is %s: %s", taken ? "in force again" : "back on disk", why);
+	return 0;
+}
+
+static void on_trial_over(void *ctx)
+{
+	struct pk_daemon *daemon = ctx;
+	struct pk_err err = {0};
+	int r = back_to_before(daemon, "nobody confirmed the new one in time", &err);
+	if (r == 0)
+		return;
+	pk_log_err("the config before cannot be put back: %s", pk_err_text(&err, r));
+	pk_loop_start_timer(daemon->loop, &daemon->trial.timer, 10 * PK_NS_PER_S);
+}
+
+int pk_daemon_config_revert(struct pk_daemon *daemon, struct pk_err *err)
+{
+	return back_to_before(daemon, "an operator took the new one back", err);
+}
+
+int pk_daemon_config_confirm(struct pk_daemon *daemon, struct pk_err *err)
+{
+	char down[256] = "";
+	size_t n = 0;
+	if (pk_config_trial_left_ns(&daemon->trial) < 0)
+		return pk_fail(err, -ENOENT, "no config is on trial");
+	for (size_t i = 0; i < daemon->cameras.items.n; i++) {
+		const struct pk_camera_entry *entry = &daemon->cameras.items.items[i];
+		bool fine = pk_cameras_is_running(entry) ||
+			    pk_config_trial_excuses(&daemon->trial, entry->name);
+		if (!fine && n < sizeof(down) - 80)
+			n += (size_t)snprintf(
+				down + n, sizeof(down) - n, "%s%s", n ? ", " : "", entry->name);
+	}
+	if (n > 0)
+		return pk_fail(err, -EBUSY,
+			"these cameras have not come back: %s; it is not confirmed", down);
+	pk_config_trial_confirm(&daemon->trial);
+	pk_events_post(daemon->events, PK_EVENT_CONFIG_CONFIRMED,
+		PK_FIELDS({"PICKET_CONFIG", daemon->paths->config}), "the config is confirmed");
+	return 0;
+}
+
 struct pk_model *pk_daemon_model(struct pk_daemon *daemon, const char *name)
 {
 	return pk_models_find(&daemon->models, name);
@@ -376,6 +523,7 @@ static void init_views(struct pk_daemon *daemon)
 						.changed = on_changed,
 						.ctx = daemon,
 					});
+	pk_config_trial_init(&daemon->trial, daemon->paths, daemon->loop, on_trial_over, daemon);
 	pk_cleaning_init(&daemon->cleaning, daemon->loop, daemon->network, &daemon->models);
 	pk_cameras_init(&daemon->cameras, daemon->events, &daemon->models);
 	pk_telemetry_init(&daemon->telemetry, daemon->loop, give_status, daemon);
@@ -450,6 +598,7 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 	if (!daemon)
 		return;
 	pk_control_destroy(daemon->control);
+	pk_config_trial_finish(&daemon->trial);
 	pk_cleaning_finish(&daemon->cleaning);
 	pk_metrics_port_destroy(daemon->metrics_port);
 	pk_models_finish(&daemon->models);
@@ -492,8 +641,10 @@ static json_t *config_json(const struct pk_daemon *daemon)
 {
 	char loaded[PK_ISO_TIME_MAX];
 	pk_format_iso_time(daemon->config_ns, loaded);
-	return json_pack("{s:s, s:s, s:I}", "path", daemon->paths->config, "loaded", loaded,
-		"refused_problems", (json_int_t)daemon->n_config_problems);
+	int64_t left_ns = pk_config_trial_left_ns(&daemon->trial);
+	return json_pack("{s:s, s:s, s:I, s:o}", "path", daemon->paths->config, "loaded", loaded,
+		"refused_problems", (json_int_t)daemon->n_config_problems, "confirm_s",
+		left_ns < 0 ? json_null() : json_real((double)left_ns / (double)PK_NS_PER_S));
 }
 
 static json_t *worker_json(const struct pk_daemon *daemon)

@@ -106,6 +106,7 @@ void pk_model_update_begin(struct pk_model *model); // timers, the record, START
 void pk_model_update_end(struct pk_model *model);   // cancels what runs
 // The operator changed the config. fresh: artifact or target is another one.
 void pk_model_update_config(struct pk_model *model, bool fresh);
+void pk_model_update_admitted(struct pk_model *model, const struct pk_build_result *result);
 // What the chain learned of the worker.
 void pk_model_update_served(struct pk_model *model, enum pk_engine_kind kind);
 void pk_model_update_refused(struct pk_model *model, const char *cause, bool stale);

@@ -30,10 +30,11 @@ enum pk_update_phase {
 const char *pk_update_phase_name(enum pk_update_phase phase); // "idle", "resolve", …
 bool pk_update_phase_parse(const char *name, enum pk_update_phase *out);
 
-#define PK_UP_REASON_MAX     96
-#define PK_UP_MAX_QUARANTINE 8 // the oldest goes first
-#define PK_UP_MAX_ATTEMPTS   3 // activations that were begun and never ended
-#define PK_UP_MAX_BUILDS     2 // builds that ended without a verdict
+#define PK_UP_REASON_MAX     256
+#define PK_UP_VERDICT_MAX    96 // of a reason that is kept on disk
+#define PK_UP_MAX_QUARANTINE 8  // the oldest goes first
+#define PK_UP_MAX_ATTEMPTS   3  // activations that were begun and never ended
+#define PK_UP_MAX_BUILDS     2  // builds that ended without a verdict
 // A signed sequence number may be so far above the last one: a stolen key cannot end all updates.
 #define PK_UP_MAX_SEQ_JUMP INT64_C(1000000)
 #define PK_UP_MAX_SEQ      (INT64_C(1) << 53)
@@ -67,7 +68,7 @@ struct pk_up_record {
 	bool verified;                   // the candidate's signature was good
 	struct pk_up_quarantine {
 		char digest[PK_DIGEST_TEXT];
-		char reason[PK_UP_REASON_MAX];
+		char reason[PK_UP_VERDICT_MAX];
 		unsigned count;  // how often it went in
 		int64_t until_s; // wall clock; 0: for ever
 	} quarantine[PK_UP_MAX_QUARANTINE];
