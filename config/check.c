@@ -168,8 +168,7 @@ static void check_signature(struct check *c, const struct pk_model_config *model
 	if (!usable(reference) || !model->artifact[0])
 		return;
 	bool open = comes_over_network(model->artifact);
-	bool required = signature->required == PK_TRUE ||
-			(signature->required == PK_AUTO && open);
+	bool required = signature->required == PK_TRUE || (signature->required == PK_AUTO && open);
 	if (required && signature->n_keys == 0)
 		FOUND(c, reference,
 			"models from there must be signed: name their public keys under "
@@ -178,7 +177,8 @@ static void check_signature(struct check *c, const struct pk_model_config *model
 		FOUND(c, reference, "signature: threshold is above the number of keys");
 	if (!required && open && !signature->insecure)
 		FOUND(c, reference,
-			"unsigned models from a registry: whoever can write there runs code on this "
+			"unsigned models from a registry: whoever can write there runs code on "
+			"this "
 			"node; `signature: {required: false, insecure: true}` says that this is "
 			"meant");
 }

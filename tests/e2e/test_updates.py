@@ -325,8 +325,9 @@ def operators_pin_wait_and_go_back():
         node.model_verb("pin", "tiny", second)
         node.wait_active(second)
         node.model_verb("unpin", "tiny")
-        now = time.gmtime(time.time() + 7200)
-        node.configure("0", f'    window: {{from: "{now.tm_hour:02}:00", to: "{now.tm_hour:02}:01", tz: utc}}')
+        hour = time.gmtime(time.time() + 7200).tm_hour
+        window = f'{{from: "{hour:02}:00", to: "{hour:02}:01", tz: utc}}'
+        node.configure("0", f"    window: {window}")
         check(node.ctl("reload").returncode == 0, "reload")
         third = node.push(3)
         node.wait_update(lambda u: u["phase"] == "wait", 20, "it waits for its window")
@@ -432,8 +433,9 @@ def wait_end(node: TinyNode, digest: str, timeout: float = 20) -> int | None:
             code, node.child = node.child.returncode, None
             return code
         status = node.status()
-        update = status["models"][0]["update"] if status else None
-        if update and (update["active"] or {}).get("digest") == digest and update["phase"] == "idle":
+        update = status["models"][0]["update"] if status else {}
+        active = (update.get("active") or {}).get("digest")
+        if active == digest and update["phase"] == "idle":
             return None
         time.sleep(0.05)
     raise AssertionError(f"neither dead nor updated: {node.status()}\n{node.log_tail()}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detectors of one convolution, as ONNX files: they find the same thing in every picture, and are built in a moment."""
+"""Detectors of one convolution, as ONNX files: built in a moment, they find the same everywhere."""
 
 import os
 import random

@@ -76,7 +76,7 @@ static void fill_all(struct pk_state *state)
 	for (int i = 0; i < PK_UP_MAX_QUARANTINE; i++) {
 		fill(record->quarantine[i].digest, 10 + i);
 		memset(record->quarantine[i].reason, '"',
-			PK_UP_REASON_MAX - 1); // as long as it gets
+			PK_UP_VERDICT_MAX - 1); // as long as it gets
 		record->quarantine[i].count = 3;
 		record->quarantine[i].until_s = 1790000000;
 	}
