@@ -20,6 +20,8 @@ enum pk_source_kind {
 enum pk_sink_kind {
 	PK_SINK_JSONL,
 	PK_SINK_SNAPSHOT,
+	PK_SINK_MQTT,
+	PK_SINK_RESTREAM,
 };
 
 // Every string is owned by the snapshot and never NULL unless the comment says so.
@@ -65,6 +67,22 @@ struct pk_sink_config {
 	bool detections_only; // snapshot: only frames with detections
 	int64_t rotate_bytes; // jsonl file: starts a new one (one old kept) above this size; 0:
 			      // never
+	// mqtt and restream
+	char *host; // mqtt: broker; restream: address to listen on
+	int port;
+	char *user, *password_file; // "": none
+	// mqtt
+	char *ca, *cert, *key; // PEM files; ca "": no TLS
+	int qos;               // 0..2, of results
+	char *client_id;       // "": picket-NODE-SINK
+	char *prefix;          // topics begin with it
+	int64_t spool_bytes;   // results held while the broker is away
+	int64_t keepalive_ns;  // whole seconds count
+	int64_t retry_max_ns;  // cap of the growing delay between tries
+	// restream
+	bool encode;     // pictures without an encoded stream of their own are encoded
+	bool overlay;    // a second stream with boxes
+	int max_clients; // served at once
 };
 
 struct pk_config {

@@ -31,6 +31,20 @@ static int verify_filled(const char *text, struct pk_err *err)
 	return *text ? 0 : pk_fail(err, -EINVAL, "must not be empty");
 }
 
+// What an MQTT topic may begin with: levels that are neither empty nor wild, not the broker's own.
+static int verify_topic(const char *text, struct pk_err *err)
+{
+	size_t n = strlen(text);
+	bool bad =
+		n == 0 || *text == '/' || *text == '$' || text[n - 1] == '/' || strstr(text, "//");
+	for (size_t i = 0; i < n && !bad; i++)
+		bad = text[i] == '+' || text[i] == '#' || (unsigned char)text[i] < 0x20;
+	return bad ? pk_fail(err, -EINVAL,
+			     "must be a topic: levels between single `/`, without `+` and `#`, not "
+			     "beginning with `$`")
+		   : 0;
+}
+
 static const struct pk_schema_name source_kinds[] = {
 	{"file", PK_SOURCE_FILE, "a video file"},
 	{"test", PK_SOURCE_TEST, "a moving test picture"},
@@ -42,6 +56,8 @@ static const struct pk_schema_name source_kinds[] = {
 static const struct pk_schema_name sink_kinds[] = {
 	{"jsonl", PK_SINK_JSONL, "results, one JSON object a line"},
 	{"snapshot", PK_SINK_SNAPSHOT, "JPEG pictures with boxes drawn in"},
+	{"mqtt", PK_SINK_MQTT, "results and states to an MQTT broker"},
+	{"restream", PK_SINK_RESTREAM, "the video itself, over RTSP"},
 	{NULL, 0, NULL},
 };
 
@@ -293,6 +309,154 @@ static const struct pk_schema_row sink_rows[] = {
 		PK_SCHEMA_AT(struct pk_sink_config, detections_only),
 		.when = SINK(SNAPSHOT),
 		.help = "Only frames in which something was found."},
+	{.key = "host",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_filled,
+		.required = true,
+		.max = "253",
+		PK_SCHEMA_AT(struct pk_sink_config, host),
+		.when = SINK(MQTT),
+		.example = "broker.example",
+		.help = "The broker."},
+	{.key = "listen",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_filled,
+		.def = "127.0.0.1",
+		.max = "253",
+		PK_SCHEMA_AT(struct pk_sink_config, host),
+		.when = SINK(RESTREAM),
+		.help = "Address to listen on; `0.0.0.0` or `::` for all. Everyone who reaches it "
+			"sees "
+			"the video, unless there is a `user`."},
+	{.key = "port",
+		.kind = PK_SCHEMA_INT,
+		.def = "1883",
+		.min = "1",
+		.max = "65535",
+		PK_SCHEMA_AT(struct pk_sink_config, port),
+		.when = SINK(MQTT),
+		.help = "The broker's port; with TLS usually 8883."},
+	{.key = "port",
+		.kind = PK_SCHEMA_INT,
+		.def = "8554",
+		.min = "1",
+		.max = "65535",
+		PK_SCHEMA_AT(struct pk_sink_config, port),
+		.when = SINK(RESTREAM),
+		.help = "Port of the RTSP server; a camera is at `rtsp://NODE:PORT/CAMERA`."},
+	{.key = "user",
+		.kind = PK_SCHEMA_STRING,
+		.max = "256",
+		PK_SCHEMA_AT(struct pk_sink_config, user),
+		.when = SINK(MQTT) | SINK(RESTREAM),
+		.unset = "none",
+		.help = "Who may connect (mqtt: as whom)."},
+	{.key = "password_file",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve,
+		PK_SCHEMA_AT(struct pk_sink_config, password_file),
+		.when = SINK(MQTT) | SINK(RESTREAM),
+		.unset = "no password",
+		.help = "A file with the password in its first line."},
+	{.key = "ca",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve,
+		PK_SCHEMA_AT(struct pk_sink_config, ca),
+		.when = SINK(MQTT),
+		.unset = "no TLS",
+		.help = "Certificates (PEM) of whom to trust; turns TLS on. The broker's name is "
+			"checked."},
+	{.key = "cert",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve,
+		PK_SCHEMA_AT(struct pk_sink_config, cert),
+		.when = SINK(MQTT),
+		.unset = "none",
+		.help = "This node's own certificate (PEM), with `key`."},
+	{.key = "key",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve,
+		PK_SCHEMA_AT(struct pk_sink_config, key),
+		.when = SINK(MQTT),
+		.unset = "none",
+		.help = "The private key (PEM, not encrypted) of `cert`."},
+	{.key = "qos",
+		.kind = PK_SCHEMA_INT,
+		.def = "1",
+		.min = "0",
+		.max = "2",
+		PK_SCHEMA_AT(struct pk_sink_config, qos),
+		.when = SINK(MQTT),
+		.help = "Of results. 0: what is on its way when a connection breaks is lost; 1: "
+			"nothing is, but some come twice then; 2: once, as far as the broker "
+			"keeps its sessions."},
+	{.key = "client_id",
+		.kind = PK_SCHEMA_STRING,
+		.max = "128",
+		PK_SCHEMA_AT(struct pk_sink_config, client_id),
+		.when = SINK(MQTT),
+		.unset = "picket-NODE-SINK",
+		.help = "What the broker knows this connection by; must be unique there."},
+	{.key = "prefix",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_topic,
+		.def = "picket",
+		.max = "128",
+		PK_SCHEMA_AT(struct pk_sink_config, prefix),
+		.when = SINK(MQTT),
+		.help = "Topics are `PREFIX/NODE/…`."},
+	{.key = "spool",
+		.kind = PK_SCHEMA_BYTES,
+		.def = "8MiB",
+		.min = "64KiB",
+		.max = "1GiB",
+		PK_SCHEMA_AT(struct pk_sink_config, spool_bytes),
+		.when = SINK(MQTT),
+		.help = "Memory for results while the broker is away or slow; when it is full the "
+			"oldest "
+			"are dropped and counted."},
+	{.key = "keepalive",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "15s",
+		.min = "5s",
+		.max = "18h",
+		PK_SCHEMA_AT(struct pk_sink_config, keepalive_ns),
+		.when = SINK(MQTT),
+		.help = "A connection on which nothing is answered for so long is taken for dead "
+			"(twice "
+			"as long when nothing was to be sent)."},
+	{.key = "retry_max",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "1m",
+		.min = "1s",
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_sink_config, retry_max_ns),
+		.when = SINK(MQTT),
+		.help = "The longest wait between two tries to connect; waits grow from 1 s."},
+	{.key = "encode",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "false",
+		PK_SCHEMA_AT(struct pk_sink_config, encode),
+		.when = SINK(RESTREAM),
+		.help = "Cameras that deliver raw pictures are encoded, while someone watches; "
+			"needs an "
+			"H.264 encoder."},
+	{.key = "overlay",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "false",
+		PK_SCHEMA_AT(struct pk_sink_config, overlay),
+		.when = SINK(RESTREAM),
+		.help = "A second stream `/CAMERA/overlay` with boxes drawn in, encoded while "
+			"someone "
+			"watches; needs an H.264 encoder."},
+	{.key = "max_clients",
+		.kind = PK_SCHEMA_INT,
+		.def = "8",
+		.min = "1",
+		.max = "64",
+		PK_SCHEMA_AT(struct pk_sink_config, max_clients),
+		.when = SINK(RESTREAM),
+		.help = "Connections served at once; more are closed."},
 	{NULL},
 };
 

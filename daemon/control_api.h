@@ -6,7 +6,8 @@
 
 // GET  /v1/status            {node, version, uptime_s, config, worker{pid, restarts, rss_bytes},
 // rss_bytes,
-//                             models:[model], cameras:[camera], alarms:[alarm], status:"one line"}
+//                             models:[model], cameras:[camera], sinks:[sink], alarms:[alarm],
+//                             status:"one line"}
 // GET  /v1/cameras           {cameras:[camera]}
 // GET  /v1/cameras/{name}    camera
 // GET  /v1/models            {models:[model]}
@@ -20,6 +21,8 @@
 // model:  {name, artifact, digest, rung, cause, since, runtime, build{phase, done, total,
 // eta_s}|null,
 //          engine{path, key}|null, next_retry_s|null}
+// sink:   {name, kind, state: "ok"|"failing", cause, taken, dropped, readers, readers_dropped,
+//          waiting_bytes}   counts since the worker's sink was started
 // event:  {id, time, name, priority, message, fields{…}}   docs/EVENTS.md
 #define PK_API_STATUS  "/v1/status"
 #define PK_API_CAMERAS "/v1/cameras"

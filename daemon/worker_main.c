@@ -66,6 +66,12 @@ static void on_model_serving(void *ctx, const char *model, const char *rung, int
 			  "gap_ms", (double)gap_ns / (double)PK_NS_PER_MS));
 }
 
+static void on_sink_fault(void *ctx, const char *sink, int code, const char *cause)
+{
+	post(ctx, json_pack("{s:s, s:s, s:s, s:s}", "type", "sink", "name", sink, "state",
+			  code < 0 ? "failing" : "ok", "cause", cause ? cause : ""));
+}
+
 static void send_message(struct worker *worker, json_t *message)
 {
 	int r = pk_channel_send(&worker->channel, message);
@@ -262,7 +268,8 @@ int main(void)
 	struct worker worker = {
 		.events = {.camera_state = on_camera_state,
 			.model_fault = on_model_fault,
-			.model_serving = on_model_serving},
+			.model_serving = on_model_serving,
+			.sink_fault = on_sink_fault},
 		.signal_fd = open_signals(),
 		.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.outbox = pk_queue_create(OUTBOX_LEN),

@@ -7,6 +7,7 @@
 
 #include "base/attr.h"
 #include "base/metric.h"
+#include "pipeline/relay.h"
 #include "pipeline/scheduler.h"
 #include "pipeline/sink.h"
 
@@ -25,6 +26,7 @@ struct pk_route {
 struct pk_station {
 	struct pk_lane lane;
 	char name[64];
+	struct pk_relay *relay; // its encoded stream, when it has one
 	struct pk_route route;
 	struct pk_counter n_captured;    // frames that reached us
 	struct pk_counter n_lost;        // of them: no room for them, so never offered

@@ -220,6 +220,7 @@ static void *pk_snapshot_run(void *arg)
 
 static void pk_snapshot_free(struct pk_snapshot *snapshot)
 {
+	pk_sink_finish(&snapshot->sink);
 	for (size_t i = 0; i < PK_SNAPSHOT_JOBS; i++)
 		pk_frame_unref(snapshot->jobs[i].frame);
 	pk_queue_destroy(snapshot->idle);
@@ -257,13 +258,13 @@ static int pk_snapshot_prepare(struct pk_snapshot *snapshot, const struct pk_sin
 	return pk_thread_start(&snapshot->thread, "pk-snapshot", pk_snapshot_run, snapshot);
 }
 
-static int pk_snapshot_create(const struct pk_sink_config *config,
-	const struct pk_sink_events *events, struct pk_sink **out, struct pk_err *err)
+static int pk_snapshot_create(const struct pk_sink_config *config, const struct pk_sink_env *env,
+	struct pk_sink **out, struct pk_err *err)
 {
 	struct pk_snapshot *snapshot = calloc(1, sizeof(*snapshot));
 	if (!snapshot)
 		return pk_fail(err, -ENOMEM, "out of memory");
-	pk_sink_init(&snapshot->sink, &pk_sink_snapshot, config, events);
+	pk_sink_init(&snapshot->sink, &pk_sink_snapshot, config, env);
 	int r = pk_snapshot_prepare(snapshot, config);
 	if (r < 0) {
 		pk_snapshot_free(snapshot);

@@ -51,6 +51,27 @@ static const struct mistake {
 		"  memory: 1GiB\n"
 		"  nice: 2\n",
 		"4:3: `nice` is given twice; first at 2:3\n"},
+	{"mqtt_topic",
+		"sinks:\n"
+		"  m: {kind: mqtt, host: b, prefix: a/#}\n",
+		"2:36: `prefix`: must be a topic: levels between single `/`, without `+` and `#`, "
+		"not beginning with `$`\n"},
+	{"mqtt_pairs",
+		"sinks:\n"
+		"  m: {kind: mqtt, host: b, cert: c, password_file: p}\n",
+		"2:34: cert needs `key` beside it\n"
+		"2:34: cert needs `ca` beside it\n"
+		"2:52: password_file needs `user` beside it\n"},
+	{"restream_user",
+		"sinks:\n"
+		"  r: {kind: restream, user: u}\n",
+		"2:29: user needs `password_file` beside it\n"},
+	{"restream_ports",
+		"sinks:\n"
+		"  r: {kind: restream, port: 9000}\n"
+		"  s: {kind: restream, port: 9000}\n"
+		"  t: {kind: restream}\n",
+		"3:6: sinks `r` and `s` have the same port\n"},
 	{"anchor", "runtime: {chain: &c [cpu]}\n",
 		"1:18: anchors (`&c`) are not supported; write the value out\n"},
 	{"alias", "runtime: {chain: *c}\n",
@@ -263,7 +284,8 @@ static const struct mistake {
 	{"enum_near",
 		"sinks:\n"
 		"  a: {kind: json, path: x}\n",
-		"2:13: `kind`: cannot be `json`; did you mean `jsonl`? Allowed: jsonl, snapshot\n"},
+		"2:13: `kind`: cannot be `json`; did you mean `jsonl`? Allowed: jsonl, snapshot, "
+		"mqtt, restream\n"},
 	{"enum_far",
 		"cameras:\n"
 		"  a: {source: {kind: webcam}, model: m}\n"
