@@ -102,6 +102,12 @@ static void pk_camera_on_lost(void *ctx)
 	pk_counter_add(&camera->station->n_lost, 1);
 }
 
+static void pk_camera_on_encoded(void *ctx, const struct pk_relay_unit *unit)
+{
+	struct pk_camera *camera = ctx;
+	pk_relay_publish(camera->station->relay, unit);
+}
+
 // How long until a timer of this source runs out, or its failure.
 static int pk_camera_check_timers(
 	struct pk_camera *camera, struct pk_source *source, int64_t *left_ns, struct pk_err *err)
@@ -156,8 +162,10 @@ static void pk_camera_set_source(struct pk_camera *camera, struct pk_source *sou
 
 static int pk_camera_run_once(struct pk_camera *camera, struct pk_err *err)
 {
-	const struct pk_source_receiver receiver = {
-		.frame = pk_camera_on_frame, .lost = pk_camera_on_lost, .ctx = camera};
+	const struct pk_source_receiver receiver = {.frame = pk_camera_on_frame,
+		.lost = pk_camera_on_lost,
+		.encoded = pk_camera_on_encoded,
+		.ctx = camera};
 	atomic_store(&camera->first_ns, 0);
 	atomic_store(&camera->last_ns, 0);
 	camera->started_ns = pk_now_ns();

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 
 struct pk_relay {
@@ -16,6 +17,9 @@ struct pk_relay {
 	struct pk_relay_reader *readers;
 	GstCaps *caps; // of the last unit
 	int64_t last_ns;
+	bool keep;
+	PK_ARRAY(struct pk_relay_unit) kept; // with a reference of each buffer
+	size_t kept_bytes;
 };
 
 struct pk_relay *pk_relay_create(void)
@@ -28,6 +32,14 @@ struct pk_relay *pk_relay_create(void)
 	return relay;
 }
 
+static void pk_relay_forget(struct pk_relay *relay)
+{
+	pk_array_each (unit, &relay->kept)
+		gst_buffer_unref(unit->buffer);
+	relay->kept.n = 0;
+	relay->kept_bytes = 0;
+}
+
 struct pk_relay *pk_relay_ref(struct pk_relay *relay)
 {
 	atomic_fetch_add_explicit(&relay->refs, 1, memory_order_relaxed);
@@ -38,6 +50,8 @@ void pk_relay_unref(struct pk_relay *relay)
 {
 	if (!relay || atomic_fetch_sub_explicit(&relay->refs, 1, memory_order_acq_rel) != 1)
 		return;
+	pk_relay_forget(relay);
+	pk_array_finish(&relay->kept);
 	gst_caps_replace(&relay->caps, NULL);
 	pthread_mutex_destroy(&relay->lock);
 	free(relay);
@@ -70,14 +84,53 @@ bool pk_relay_is_read(struct pk_relay *relay)
 	return atomic_load_explicit(&relay->n_readers, memory_order_relaxed) > 0;
 }
 
+void pk_relay_keep(struct pk_relay *relay)
+{
+	pthread_mutex_lock(&relay->lock);
+	relay->keep = true;
+	pthread_mutex_unlock(&relay->lock);
+}
+
+// An unbroken stretch from a key frame on, or nothing.
+static void pk_relay_remember(struct pk_relay *relay, const struct pk_relay_unit *unit)
+{
+	size_t n = gst_buffer_get_size(unit->buffer);
+	bool full =
+		relay->kept.n == PK_RELAY_KEPT_UNITS || relay->kept_bytes + n > PK_RELAY_KEPT_BYTES;
+	if (unit->key || unit->gap || full)
+		pk_relay_forget(relay);
+	if (!unit->key && relay->kept.n == 0)
+		return;
+	struct pk_relay_unit *place = pk_array_push(&relay->kept);
+	if (!place) {
+		pk_relay_forget(relay);
+		return;
+	}
+	*place = *unit;
+	place->caps = NULL; // the same for all
+	place->before = NULL;
+	place->n_before = 0;
+	gst_buffer_ref(place->buffer);
+	relay->kept_bytes += n;
+}
+
 void pk_relay_publish(struct pk_relay *relay, const struct pk_relay_unit *unit)
 {
 	pthread_mutex_lock(&relay->lock);
-	if (relay->caps != unit->caps)
+	struct pk_relay_unit told = *unit;
+	if (relay->caps != unit->caps) {
 		gst_caps_replace(&relay->caps, unit->caps);
+		pk_relay_forget(relay);
+	}
+	if (unit->gap && !unit->key)
+		pk_relay_forget(relay);
 	relay->last_ns = pk_now_ns();
+	told.before = relay->kept.items;
+	told.n_before = relay->kept.n;
 	for (struct pk_relay_reader *at = relay->readers; at; at = at->next)
-		at->unit(at->ctx, unit);
+		at->unit(at->ctx, &told);
+	if (relay->keep && unit->buffer)
+		pk_relay_remember(relay, unit);
 	pthread_mutex_unlock(&relay->lock);
 }
 

@@ -14,6 +14,7 @@ static const struct pk_sink_ops *const pk_sink_table[] = {
 	&pk_sink_jsonl,
 	&pk_sink_snapshot,
 	&pk_sink_mqtt,
+	&pk_sink_restream,
 	NULL,
 };
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "pipeline/encoded_tap.h"
 #include "pipeline/frame_pool.h"
 #include "pipeline/source_graph.h"
 
@@ -335,6 +336,8 @@ int pk_source_create(const struct pk_source_config *config,
 		pk_err_prefix(err, "%s", source->text);
 		return r;
 	}
+	if (receiver->encoded)
+		pk_encoded_tap_attach(source->graph.pipeline, receiver->encoded, receiver->ctx);
 	GstAppSinkCallbacks callbacks = {.new_sample = pk_source_new_sample};
 	gst_app_sink_set_callbacks(GST_APP_SINK(source->graph.appsink), &callbacks, source, NULL);
 	pk_source_set_pace(source, pk_source_first_pace(config));

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "config/config.h"
 #include "pipeline/frame.h"
+#include "pipeline/relay.h"
 
 struct pk_source;
 
@@ -19,6 +20,9 @@ struct pk_source_receiver {
 	void (*frame)(void *ctx, struct pk_frame *frame);
 	// A picture came but could not be taken (all frames out, or not mappable). Same thread.
 	void (*lost)(void *ctx);
+	// An encoded picture is about to be decoded. A streaming thread: must not block. May be
+	// NULL.
+	void (*encoded)(void *ctx, const struct pk_relay_unit *unit);
 	void *ctx;
 };
 
