@@ -14,6 +14,7 @@
 #include "pipeline/roster.h"
 #include "pipeline/sink.h"
 #include "pipeline/sinks/restream.h"
+#include "pipeline/sinks/restream_encoder.h"
 #include "pipeline/thread.h"
 
 #define PK_RESTREAM_TURN_MS  250
@@ -25,7 +26,8 @@
 struct pk_restream_camera {
 	char name[64];
 	struct pk_relay *relay;
-	struct pk_restream_stream *stream;
+	struct pk_restream_stream *stream, *overlay;           // overlay: NULL when not wanted
+	struct pk_restream_encoder *encoder, *overlay_encoder; // likewise
 	bool listed;
 	int64_t running_ns; // since when; 0: it does not run
 };
@@ -34,6 +36,8 @@ struct pk_restream {
 	struct pk_sink sink;
 	char *address, *user, *password_file;
 	int port, max_clients;
+	bool encode, with_overlay;
+	const char *encoder_element; // NULL: none is installed
 	pthread_t thread;
 	GMainContext *context;
 	GMainLoop *loop;
@@ -41,15 +45,35 @@ struct pk_restream {
 	struct pk_restream_server *server;
 	int64_t retry_ns;
 	uint64_t roster_version;
-	PK_ARRAY(struct pk_restream_camera) cameras;
+	PK_ARRAY(struct pk_restream_camera) cameras; // changed under lock: inference reads it
+	pthread_mutex_t lock;
 	uint64_t n_dropped_gone; // of streams that are no more
 	char complaint[256];     // told last; "" all is well
 };
 
-// What passes here is the stream itself; results do not matter.
+static struct pk_restream_camera *pk_restream_find(struct pk_restream *restream, const char *name)
+{
+	pk_array_each (camera, &restream->cameras) {
+		if (strcmp(camera->name, name) == 0)
+			return camera;
+	}
+	return NULL;
+}
+
+// What passes here is the stream itself; results only matter where pictures are encoded.
 static bool pk_restream_take(
 	struct pk_sink *sink, const struct pk_result *result, const char *line, size_t n)
 {
+	struct pk_restream *restream = (struct pk_restream *)sink;
+	if (!restream->encode && !restream->with_overlay)
+		return true;
+	pthread_mutex_lock(&restream->lock);
+	struct pk_restream_camera *camera = pk_restream_find(restream, result->camera);
+	if (camera && camera->encoder)
+		pk_restream_encoder_offer(camera->encoder, result);
+	if (camera && camera->overlay_encoder)
+		pk_restream_encoder_offer(camera->overlay_encoder, result);
+	pthread_mutex_unlock(&restream->lock);
 	return true;
 }
 
@@ -64,18 +88,27 @@ static void pk_restream_say(struct pk_restream *restream, int code, const char *
 static void pk_restream_mount(struct pk_restream *restream, const struct pk_restream_camera *camera)
 {
 	char path[80];
-	if (!restream->server || !camera->stream)
+	if (!restream->server)
 		return;
 	snprintf(path, sizeof(path), "/%s", camera->name);
-	pk_restream_server_mount(restream->server, path, camera->stream);
+	if (camera->stream)
+		pk_restream_server_mount(restream->server, path, camera->stream);
+	snprintf(path, sizeof(path), "/%s/overlay", camera->name);
+	if (camera->overlay)
+		pk_restream_server_mount(restream->server, path, camera->overlay);
 }
 
 static void pk_restream_unmount(
 	struct pk_restream *restream, const struct pk_restream_camera *camera)
 {
 	char path[80];
+	if (!restream->server)
+		return;
 	snprintf(path, sizeof(path), "/%s", camera->name);
-	if (restream->server)
+	if (camera->stream)
+		pk_restream_server_unmount(restream->server, path);
+	snprintf(path, sizeof(path), "/%s/overlay", camera->name);
+	if (camera->overlay)
 		pk_restream_server_unmount(restream->server, path);
 }
 
@@ -93,43 +126,85 @@ static void pk_restream_start_server(struct pk_restream *restream)
 		pk_restream_say(restream, r, pk_err_text(&err, r));
 		return;
 	}
-	pk_restream_say(restream, 0, "");
 	pk_array_each (camera, &restream->cameras)
 		pk_restream_mount(restream, camera);
 }
 
+static uint64_t pk_restream_n_dropped(const struct pk_restream_camera *camera)
+{
+	return (camera->stream ? atomic_load(&camera->stream->n_dropped) : 0) +
+	       (camera->overlay ? atomic_load(&camera->overlay->n_dropped) : 0);
+}
+
+// Of a camera that inference does not find any more.
 static void pk_restream_drop(struct pk_restream *restream, struct pk_restream_camera *camera)
 {
 	pk_restream_unmount(restream, camera);
-	restream->n_dropped_gone += camera->stream ? atomic_load(&camera->stream->n_dropped) : 0;
+	restream->n_dropped_gone += pk_restream_n_dropped(camera);
 	pk_restream_stream_unref(camera->stream);
+	pk_restream_stream_unref(camera->overlay);
+	pk_restream_encoder_destroy(camera->encoder);
+	pk_restream_encoder_destroy(camera->overlay_encoder);
 	pk_relay_unref(camera->relay);
 }
 
-static struct pk_restream_camera *pk_restream_find(struct pk_restream *restream, const char *name)
+// Without memory for one of them there is that much less to see.
+static struct pk_restream_encoder *pk_restream_make_encoder(
+	const struct pk_restream *restream, bool wanted, bool boxes)
 {
-	pk_array_each (camera, &restream->cameras) {
-		if (strcmp(camera->name, name) == 0)
-			return camera;
-	}
-	return NULL;
+	struct pk_restream_encoder *encoder = NULL;
+	if (wanted && restream->encoder_element &&
+		pk_restream_encoder_create(boxes, &encoder, NULL) < 0)
+		return NULL;
+	return encoder;
+}
+
+static void pk_restream_open(struct pk_restream *restream, const struct pk_roster_camera *from)
+{
+	struct pk_restream_camera camera = {.relay = pk_relay_ref(from->relay)};
+	snprintf(camera.name, sizeof(camera.name), "%s", from->name);
+	pk_relay_keep(camera.relay);
+	camera.encoder = pk_restream_make_encoder(restream, restream->encode, false);
+	camera.overlay_encoder = pk_restream_make_encoder(restream, restream->with_overlay, true);
+	camera.stream = pk_restream_stream_create(
+		camera.relay, camera.encoder ? pk_restream_encoder_relay(camera.encoder) : NULL);
+	if (camera.overlay_encoder)
+		camera.overlay = pk_restream_stream_create(
+			NULL, pk_restream_encoder_relay(camera.overlay_encoder));
+	pthread_mutex_lock(&restream->lock);
+	struct pk_restream_camera *place = pk_array_push(&restream->cameras);
+	if (place)
+		*place = camera;
+	pthread_mutex_unlock(&restream->lock);
+	if (place)
+		pk_restream_mount(restream, place);
+	else
+		pk_restream_drop(restream, &camera);
+}
+
+static void pk_restream_take_out(struct pk_restream *restream, size_t i)
+{
+	struct pk_restream_camera gone = restream->cameras.items[i];
+	pthread_mutex_lock(&restream->lock);
+	restream->cameras.items[i] = restream->cameras.items[--restream->cameras.n];
+	pthread_mutex_unlock(&restream->lock);
+	pk_restream_drop(restream, &gone);
 }
 
 // Another relay: another camera of the same name, with another source.
 static void pk_restream_list(struct pk_restream *restream, const struct pk_roster_camera *from)
 {
 	struct pk_restream_camera *camera = pk_restream_find(restream, from->name);
-	if (!camera && (camera = pk_array_push(&restream->cameras)))
-		snprintf(camera->name, sizeof(camera->name), "%s", from->name);
+	if (camera && camera->relay != from->relay) {
+		pk_restream_take_out(restream, (size_t)(camera - restream->cameras.items));
+		camera = NULL;
+	}
+	if (!camera) {
+		pk_restream_open(restream, from);
+		camera = pk_restream_find(restream, from->name);
+	}
 	if (!camera)
 		return;
-	if (camera->relay != from->relay) {
-		pk_restream_drop(restream, camera);
-		camera->relay = pk_relay_ref(from->relay);
-		pk_relay_keep(camera->relay);
-		camera->stream = pk_restream_stream_create(camera->relay, NULL);
-		pk_restream_mount(restream, camera);
-	}
 	camera->listed = true;
 	if (from->state != PK_CAMERA_RUNNING)
 		camera->running_ns = 0;
@@ -151,15 +226,9 @@ static void pk_restream_sync(struct pk_restream *restream)
 		pk_restream_list(restream, &from);
 		pk_relay_unref(from.relay);
 	}
-	size_t n = 0;
-	for (size_t i = 0; i < restream->cameras.n; i++) {
-		struct pk_restream_camera *camera = &restream->cameras.items[i];
-		if (camera->listed)
-			restream->cameras.items[n++] = *camera;
-		else
-			pk_restream_drop(restream, camera);
-	}
-	restream->cameras.n = n;
+	for (size_t i = restream->cameras.n; i-- > 0;)
+		if (!restream->cameras.items[i].listed)
+			pk_restream_take_out(restream, i);
 }
 
 // A camera that has no encoded stream is a mistake in the configuration that shows only now.
@@ -170,13 +239,17 @@ static void pk_restream_check(struct pk_restream *restream)
 	pk_array_each (camera, &restream->cameras) {
 		char media[32];
 		pk_relay_look(camera->relay, media, &last_ns);
-		bool raw = camera->running_ns && !media[0] &&
+		bool raw = !restream->encode && camera->running_ns && !media[0] &&
 			   now_ns - camera->running_ns > PK_RESTREAM_RAW_NS;
 		if (raw && !text[0])
 			snprintf(text, sizeof(text),
 				"camera `%s` delivers raw pictures: they need `encode: true`",
 				camera->name);
 	}
+	if ((restream->encode || restream->with_overlay) && !restream->encoder_element)
+		snprintf(text, sizeof(text),
+			"nothing is encoded: no H.264 encoder is installed (nvv4l2h264enc, "
+			"x264enc or openh264enc); encoded streams pass through");
 	if (restream->server)
 		pk_restream_say(restream, text[0] ? -EINVAL : 0, text);
 }
@@ -185,7 +258,7 @@ static void pk_restream_count(struct pk_restream *restream)
 {
 	uint64_t n = 0, n_dropped = restream->n_dropped_gone;
 	pk_array_each (camera, &restream->cameras)
-		n_dropped += camera->stream ? atomic_load(&camera->stream->n_dropped) : 0;
+		n_dropped += pk_restream_n_dropped(camera);
 	atomic_store(&restream->sink.n_evicted, n_dropped);
 	if (restream->server) {
 		n = (uint64_t)pk_restream_server_n_clients(restream->server);
@@ -228,6 +301,7 @@ static void pk_restream_free(struct pk_restream *restream)
 	pk_array_each (camera, &restream->cameras)
 		pk_restream_drop(restream, camera);
 	pk_array_finish(&restream->cameras);
+	pthread_mutex_destroy(&restream->lock);
 	if (restream->loop)
 		g_main_loop_unref(restream->loop);
 	if (restream->context)
@@ -264,6 +338,9 @@ static int pk_restream_prepare(struct pk_restream *restream, const struct pk_sin
 	restream->password_file = strdup(config->password_file);
 	restream->port = config->port;
 	restream->max_clients = config->max_clients;
+	restream->encode = config->encode;
+	restream->with_overlay = config->overlay;
+	restream->encoder_element = pk_restream_encoder_element();
 	restream->context = g_main_context_new();
 	restream->loop = g_main_loop_new(restream->context, FALSE);
 	if (!restream->address || !restream->user || !restream->password_file)
@@ -278,6 +355,7 @@ static int pk_restream_create(const struct pk_sink_config *config, const struct 
 	if (!restream)
 		return pk_fail(err, -ENOMEM, "out of memory");
 	gst_init(NULL, NULL);
+	pthread_mutex_init(&restream->lock, NULL);
 	pk_sink_init(&restream->sink, &pk_sink_restream, config, env);
 	int r = pk_restream_prepare(restream, config);
 	if (r < 0) {
