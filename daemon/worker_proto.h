@@ -29,11 +29,12 @@
 //    "mismatch":"match"|"corrupt"|…}
 //   {"v":1,"type":"heartbeat","progress_age_ms":N,"rss_bytes":N,"cameras":[{…}]}   each second
 //   {"v":1,"type":"camera","name":"…","state":"…","cause":"…"}
+//   {"v":1,"type":"camera_note","name":"…","text":"…"}   an event that changes no state
 //   {"v":1,"type":"fault","model":"…","code":-errno,"cause":"…"}
 //   {"v":1,"type":"serving","model":"…","rung":"…","gap_ms":N}
 //
 // Members of a camera in a heartbeat: name, model, state, cause, captured, inferred, passthrough,
-// dropped, detections, restarts, sink_drops, copies (counts since the camera started), fps (results
+// dropped, detections, restarts, sink_drops, skipped, copies (counts since the camera started), fps (results
 // a second over the last heartbeats), age_p50_ms, age_p99_ms, inference_p50_ms (over the last ~10
 // s).
 
