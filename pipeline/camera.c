@@ -321,8 +321,8 @@ static int pk_camera_copy_config(struct pk_camera *camera, const struct pk_camer
 	camera->watch.checks = config->checks;
 	enum pk_source_kind kind = config->source.kind;
 	// What comes from a disk or is made here may well stand still.
-	camera->checked = kind != PK_SOURCE_FILE && kind != PK_SOURCE_IMAGES &&
-			  kind != PK_SOURCE_TEST;
+	camera->checked =
+		kind != PK_SOURCE_FILE && kind != PK_SOURCE_IMAGES && kind != PK_SOURCE_TEST;
 	return pk_source_config_copy(&camera->source_config, &config->source);
 }
 

@@ -13,12 +13,14 @@
 
 #include "base/clock.h"
 #include "pipeline/frame_pool.h"
+#include "pipeline/reach.h"
 #include "pipeline/source_graph.h"
 
 // A capture time further back than this is a broken time stamp, not a late frame.
 #define PK_SOURCE_MAX_LATE_NS (10 * PK_NS_PER_S)
 // Further errors of one failure come within this time.
 #define PK_SOURCE_ERROR_WAIT_NS (50 * PK_NS_PER_MS)
+#define PK_SOURCE_REACH_MS      500
 
 enum pk_source_pace { PK_PACE_LIVE, PK_PACE_CLOCK, PK_PACE_FREE, PK_PACE_UNKNOWN };
 
@@ -27,6 +29,7 @@ struct pk_source {
 	struct pk_source_receiver receiver;
 	struct pk_frame_pool *pool;
 	char text[256];
+	char *address; // of a network camera; NULL: none
 	char last_warning[256];
 	uint32_t run;
 	bool loop;
@@ -275,6 +278,19 @@ static GstMessage *pk_source_best_error(struct pk_source *source, GstMessage *fi
 	return best;
 }
 
+// Clients often do not say why they have no connection: the network does. NULL: there is one.
+static const char *pk_source_reach(const struct pk_source *source, int *code)
+{
+	bool unclear = *code == -EIO || *code == -ECONNREFUSED;
+	bool began = atomic_load_explicit(&source->n_frames, memory_order_acquire) > 0;
+	int r = source->address && unclear && !began ? pk_reach(source->address, PK_SOURCE_REACH_MS)
+						     : 0;
+	if (r == 0 || r == -EINVAL)
+		return NULL;
+	*code = r;
+	return r == -EHOSTUNREACH ? "no such host, or no way to it" : strerror(-r);
+}
+
 static int pk_source_fail(struct pk_source *source, GstMessage *first, struct pk_err *err)
 {
 	GstMessage *message = pk_source_best_error(source, gst_message_ref(first));
@@ -282,10 +298,11 @@ static int pk_source_fail(struct pk_source *source, GstMessage *first, struct pk
 	gchar *debug = NULL;
 	gst_message_parse_error(message, &error, &debug);
 	int code = pk_source_error_code(error);
-	const char *reason = pk_source_reason(code, debug);
+	const char *unreached = pk_source_reach(source, &code);
+	const char *reason = unreached ? unreached : pk_source_reason(code, debug);
 	char text[PK_ERR_TEXT_MAX];
-	g_snprintf(text, sizeof(text), "%s%s%s%s", error->message, *reason ? " (" : "", reason,
-		*reason ? ")" : "");
+	g_snprintf(text, sizeof(text), "%s%s%s%s", unreached ? "cannot be reached" : error->message,
+		*reason ? " (" : "", reason, *reason ? ")" : "");
 	pk_source_redact(text);
 	pk_fail(err, code, "%s: %s", source->text, text);
 	g_clear_error(&error);
@@ -406,6 +423,8 @@ int pk_source_create(const struct pk_source_config *config,
 	source->receiver = *receiver;
 	source->run = run;
 	source->loop = config->kind == PK_SOURCE_FILE && config->loop;
+	if (config->kind == PK_SOURCE_RTSP || config->kind == PK_SOURCE_HTTP)
+		source->address = strdup(config->uri);
 	pk_source_describe(source, config);
 	int r = pk_source_graph_build(config, receiver, &source->graph, err);
 	if (r < 0) {
@@ -435,6 +454,7 @@ void pk_source_destroy(struct pk_source *source)
 	(void)atomic_load_explicit(&source->n_frames, memory_order_acquire);
 	gst_caps_replace(&source->caps, NULL);
 	pk_frame_pool_unref(source->pool);
+	free(source->address);
 	free(source);
 }
 

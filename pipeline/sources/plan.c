@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <gst/gst.h>
+#include <gst/video/video.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,7 +35,9 @@ static int pk_plan_add_size(struct pk_source_plan *plan, const struct pk_source_
 		r = pk_plan_add(plan, ",height=%d", config->height);
 	if (r == 0 && config->rate_hz > 0) {
 		gint num, den;
-		gst_util_double_to_fraction(config->rate_hz, &num, &den);
+		// 29.97 means 30000/1001, and a device has nothing else.
+		gst_video_guess_framerate(
+			(GstClockTime)((double)GST_SECOND / config->rate_hz), &num, &den);
 		r = pk_plan_add(plan, ",framerate=%d/%d", num, den);
 	}
 	return r;
