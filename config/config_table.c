@@ -138,8 +138,8 @@ static const struct pk_schema_row camera_rows[] = {
 		.kind = PK_SCHEMA_MAP,
 		.child = &checks_schema,
 		PK_SCHEMA_AT(struct pk_camera_config, checks),
-		.help = "Looks at the pictures themselves, once a second (not of `file`, `images` and "
-			"`test`)."},
+		.help = "Looks at the pictures themselves, once a second (not of `file`, `images` "
+			"and `test`)."},
 	{NULL},
 };
 

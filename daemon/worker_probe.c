@@ -259,7 +259,7 @@ int pk_worker_probe(int argc, char **argv)
 	if (!probe)
 		return fail("out of memory", -ENOMEM);
 	probe->camera = camera;
-	probe->seconds_ns = (int64_t)(atof(argv[3]) * (double)PK_NS_PER_S);
+	probe->seconds_ns = (int64_t)(strtod(argv[3], NULL) * (double)PK_NS_PER_S);
 	probe->snapshot = argc == 5 ? argv[4] : NULL;
 	pthread_mutex_init(&probe->lock, NULL);
 	int status = run(probe);

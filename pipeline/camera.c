@@ -21,6 +21,8 @@
 #include "pipeline/thread.h"
 
 #define PK_CAMERA_TURN_NS (250 * PK_NS_PER_MS)
+// A stream of which nothing is whole is alive, but of no use for longer than so many limits.
+#define PK_CAMERA_SKIP_LIMITS 4
 // A still scene must not be restarted for ever as if it were a frozen one.
 #define PK_CAMERA_FROZEN_MAX_NS (3600 * PK_NS_PER_S)
 
@@ -38,6 +40,7 @@ struct pk_camera {
 	uint32_t run;                            // own thread
 	int64_t started_ns;                      // own thread; of this source
 	_Atomic int64_t first_ns, last_ns;       // of this source's frames; 0: none yet
+	_Atomic int64_t skipped_ns;              // of the last picture that was left out; 0: none
 	bool checked;                            // its pictures are looked at
 	struct pk_picture_watch watch;           // streaming thread; checks: constant
 	_Atomic int picture;                     // its last word: enum pk_picture_state
@@ -127,7 +130,9 @@ static void pk_camera_on_lost(void *ctx)
 
 static void pk_camera_on_skipped(void *ctx)
 {
-	pk_counter_add(&((struct pk_camera *)ctx)->station->n_skipped, 1);
+	struct pk_camera *camera = ctx;
+	atomic_store(&camera->skipped_ns, pk_now_ns());
+	pk_counter_add(&camera->station->n_skipped, 1);
 }
 
 static void pk_camera_on_format(void *ctx, const char *before, const char *now)
@@ -144,15 +149,17 @@ static int pk_camera_check_timers(
 	int64_t now_ns = pk_now_ns(), last_ns = atomic_load(&camera->last_ns);
 	int64_t since_ns = last_ns ? last_ns : camera->started_ns;
 	int64_t limit_ns = last_ns ? camera->stall_ns : camera->first_frame_ns;
-	*left_ns = since_ns + limit_ns - now_ns;
+	int64_t alive_ns = PK_MIN(PK_MAX(since_ns, atomic_load(&camera->skipped_ns)),
+		since_ns + (PK_CAMERA_SKIP_LIMITS - 1) * limit_ns);
+	*left_ns = alive_ns + limit_ns - now_ns;
 	if (limit_ns <= 0)
 		*left_ns = PK_CAMERA_TURN_NS;
 	if (*left_ns > 0)
 		return 0;
 	char limit[PK_DURATION_MAX];
 	pk_format_duration(limit_ns, limit);
-	return pk_fail(err, -ETIMEDOUT, "%s: no %sframe within %s", pk_source_text(source),
-		last_ns ? "" : "first ", limit);
+	return pk_fail(err, -ETIMEDOUT, "%s: no %s%sframe within %s", pk_source_text(source),
+		last_ns ? "" : "first ", alive_ns > since_ns ? "whole " : "", limit);
 }
 
 static void pk_camera_note_running(struct pk_camera *camera)
@@ -229,6 +236,7 @@ static int pk_camera_run_once(struct pk_camera *camera, struct pk_err *err)
 		.ctx = camera};
 	atomic_store(&camera->first_ns, 0);
 	atomic_store(&camera->last_ns, 0);
+	atomic_store(&camera->skipped_ns, 0);
 	camera->started_ns = pk_now_ns();
 	struct pk_source *source = NULL;
 	int r = pk_source_create(&camera->source_config, &receiver, camera->run, &source, err);

@@ -3,16 +3,20 @@
 // Usage: rtsp_server PORT [WIDTH HEIGHT FPS]
 //
 // Mounts: /cam (H.264), /h265 (when there is an encoder), /jpeg, /auth (H.264, user "picket",
-// password "geheim"), /fast (H.264, a clock that runs 0.1 % fast), /faster (2 % fast). Each has
-// pictures of its own. Commands on stdin, one a line, answered by "ok" or "no": `size WIDTH HEIGHT`
-// of /cam from now on, `freeze`, `thaw` (/cam repeats its last picture), `black`, `ball` (/cam's
-// pattern).
+// password "geheim"), /lossy (H.264, 1 % of the packets lost), /fast (H.264, a clock that runs
+// 0.1 % fast), /faster (2 % fast). Each has pictures of its own. Commands on stdin, one a line,
+// answered by "ok" or "no": "size WIDTH HEIGHT" of /cam from now on; "freeze", "thaw" (/cam repeats
+// its last picture); "black", "ball" (what /cam shows).
 #include <gst/gst.h>
 #include <gst/rtsp-server/rtsp-server.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+// One slice a picture: rtph264pay puts the headers before each slice of a key frame.
+#define H264                                                                                       \
+	"x264enc tune=zerolatency speed-preset=ultrafast key-int-max=15 sliced-threads=false "     \
+	"threads=1 ! rtph264pay config-interval=-1 pt=96 "
 #define USER     "picket"
 #define PASSWORD "geheim"
 #define ROLE     "viewer"
@@ -33,27 +37,20 @@ static const struct mount {
 	double rate; // of its clock
 	gboolean auth;
 } mounts[] = {
-	{"/cam", "x264enc",
-		"x264enc tune=zerolatency speed-preset=ultrafast key-int-max=15 ! "
-		"rtph264pay config-interval=-1 name=pay0 pt=96",
-		1, FALSE},
+	{"/cam", "x264enc", H264 "name=pay0", 1, FALSE},
 	{"/h265", "x265enc",
 		"x265enc tune=zerolatency speed-preset=ultrafast key-int-max=15 ! "
 		"rtph265pay config-interval=-1 name=pay0 pt=96",
 		1, FALSE},
 	{"/jpeg", "jpegenc", "jpegenc ! rtpjpegpay name=pay0 pt=26", 1, FALSE},
-	{"/auth", "x264enc",
+	{"/auth", "x264enc", H264 "name=pay0", 1, TRUE},
+	{"/lossy", "x264enc",
 		"x264enc tune=zerolatency speed-preset=ultrafast key-int-max=15 ! "
-		"rtph264pay config-interval=-1 name=pay0 pt=96",
-		1, TRUE},
-	{"/fast", "x264enc",
-		"x264enc tune=zerolatency speed-preset=ultrafast key-int-max=15 ! "
-		"rtph264pay config-interval=-1 name=pay0 pt=96",
-		1.001, FALSE},
-	{"/faster", "x264enc",
-		"x264enc tune=zerolatency speed-preset=ultrafast key-int-max=15 ! "
-		"rtph264pay config-interval=-1 name=pay0 pt=96",
-		1.02, FALSE},
+		"rtph264pay config-interval=-1 pt=96 mtu=300 ! netsim drop-probability=0.01 "
+		"name=pay0",
+		1, FALSE},
+	{"/fast", "x264enc", H264 "name=pay0", 1.001, FALSE},
+	{"/faster", "x264enc", H264 "name=pay0", 1.02, FALSE},
 };
 
 static GstCaps *size_caps(int width, int height, int fps)
@@ -68,9 +65,9 @@ static GstPadProbeReturn on_picture(GstPad *pad, GstPadProbeInfo *info, gpointer
 {
 	GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
 	g_mutex_lock(&camera.lock);
-	if (!camera.frozen) {
+	if (!camera.frozen || !camera.last) {
 		gst_buffer_replace(&camera.last, buffer);
-	} else if (camera.last) {
+	} else {
 		GstBuffer *again = gst_buffer_copy(camera.last);
 		gst_buffer_copy_into(again, buffer, GST_BUFFER_COPY_TIMESTAMPS, 0, -1);
 		gst_buffer_unref(buffer);
@@ -211,9 +208,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (argc == 5) {
-		camera.width = atoi(argv[2]);
-		camera.height = atoi(argv[3]);
-		camera.fps = atoi(argv[4]);
+		camera.width = (int)strtol(argv[2], NULL, 10);
+		camera.height = (int)strtol(argv[3], NULL, 10);
+		camera.fps = (int)strtol(argv[4], NULL, 10);
 	}
 	gst_init(NULL, NULL);
 	g_mutex_init(&camera.lock);

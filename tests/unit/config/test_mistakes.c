@@ -283,13 +283,13 @@ static const struct mistake {
 		"  a: {source: {kind: http, uri: 'rtsp://h/1'}, model: m}\n"
 		"models:\n"
 		"  m: {artifact: 'oci:r:t'}\n",
-		"2:33: `uri` must start with http:// or https://\n"},
+		"2:33: `uri`: must start with http:// or https://\n"},
 	{"http_secret",
 		"cameras:\n"
 		"  a: {source: {kind: http, uri: 'http://u:geheim@h/1'}, model: m}\n"
 		"models:\n"
 		"  m: {artifact: 'oci:r:t'}\n",
-		"2:33: `uri` must not hold a user or password; use `user` and `password_file`\n"},
+		"2:33: `uri`: must not hold a user or password; use `user` and `password_file`\n"},
 	{"v4l2_without_device",
 		"cameras:\n"
 		"  a: {source: {kind: v4l2}, model: m}\n"
@@ -302,14 +302,14 @@ static const struct mistake {
 		"m}\n"
 		"models:\n"
 		"  m: {artifact: 'oci:r:t'}\n",
-		"2:59: `controls` must be name=number, as `v4l2-ctl --list-ctrls` names them: "
+		"2:60: `controls`: must be name=number, as `v4l2-ctl --list-ctrls` names them: "
 		"exposure_auto=1\n"},
 	{"check_unknown",
 		"cameras:\n"
 		"  a: {source: {kind: test}, model: m, checks: {frosen: 1m}}\n"
 		"models:\n"
 		"  m: {artifact: 'oci:r:t'}\n",
-		"2:48: unknown key `frosen` in `cameras.a.checks`; did you mean `frozen`?\n"},
+		"2:48: unknown key `frosen`; did you mean `frozen`?\n"},
 	{"rtsp_scheme",
 		"cameras:\n"
 		"  a: {source: {kind: rtsp, uri: 'http://h/1'}, model: m}\n"
