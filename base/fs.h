@@ -25,13 +25,18 @@ struct pk_fs_atomic {
 	int fd;           // the caller writes here
 	char *tmp_path;   // beside the target
 	char *final_path; // the target
+	bool renamed;     // the temporary name is gone
 };
 int pk_fs_atomic_begin(struct pk_fs_atomic *file, const char *path, mode_t mode, struct pk_err *err)
 	pk_must_check;
 int pk_fs_atomic_commit(struct pk_fs_atomic *file, struct pk_err *err) pk_must_check;
 void pk_fs_atomic_abort(struct pk_fs_atomic *file); // safe after commit and on a zeroed struct
 
-// Writes all n bytes or fails; retries short writes and EINTR. 0 or -errno.
+// Makes the names in path's folder durable.
+int pk_fs_sync_folder_of(const char *path, struct pk_err *err) pk_must_check;
+
+// Writes all n bytes or fails; retries short writes and EINTR. 0 or -errno. What makes or changes
+// files here goes through base/fsops.h.
 int pk_fs_write_all(int fd, const void *bytes, size_t n);
 
 // mkdir -p; existing folders are fine.

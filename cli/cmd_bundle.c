@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// picketctl bundle create: checks a model card and packs it with its ONNX file into an OCI layout.
+// picketctl bundle: create packs a model with its card into an OCI layout; sign and verify are in
+// files of their own.
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/bundle_cmd.h"
 #include "cli/cmd.h"
 #include "config/card.h"
 #include "registry/bundle.h"
@@ -14,18 +16,30 @@
 
 static const char usage[] =
 	"usage: picketctl bundle create --onnx FILE --card FILE --out oci:FOLDER:TAG\n"
-	"                               [--golden DIR] [--version TEXT] [--created TIME] [--json]\n"
+	"                               [--golden DIR] [--name NAME] [--seq N] [--target CLASS,…]\n"
+	"                               [--rollout PERCENT] [--version TEXT] [--created TIME] "
+	"[--json]\n"
+	"       picketctl bundle sign oci:FOLDER:TAG --key KEY.pem [--format cosign|bundle]\n"
+	"       picketctl bundle verify REF --key PUB.pem…\n"
 	"\n"
-	"Packs a model into an OCI image layout, which is made when it is missing and keeps its\n"
-	"other tags. The same files give the same digest.\n"
+	"create packs a model into an OCI image layout, which is made when it is missing and "
+	"keeps\n"
+	"its other tags. The same files give the same digest. sign adds a signature to the "
+	"layout,\n"
+	"verify checks one: see their --help.\n"
 	"\n"
-	"  --onnx FILE      the model\n"
-	"  --card FILE      its card; checked first\n"
-	"  --golden DIR     golden samples: every file in DIR\n"
-	"  --version TEXT   org.opencontainers.image.version\n"
-	"  --created TIME   2026-11-30T19:24:27Z; left out unless given, because it changes the "
+	"  --onnx FILE         the model\n"
+	"  --card FILE         its card; checked first\n"
+	"  --golden DIR        golden samples: every file in DIR\n"
+	"  --name NAME         what nodes know the model by (default: the card's name)\n"
+	"  --seq N             number of this release, higher than that of the one before; nodes\n"
+	"                      refuse to go back\n"
+	"  --target CLASS,…    only for nodes of these classes\n"
+	"  --rollout PERCENT   share of the fleet that takes it at first\n"
+	"  --version TEXT      org.opencontainers.image.version\n"
+	"  --created TIME      2026-11-30T19:24:27Z; left out unless given, because it changes the "
 	"digest\n"
-	"  --json           one JSON object instead of text\n";
+	"  --json              one JSON object instead of text\n";
 
 struct options {
 	struct pk_bundle_options bundle;
@@ -52,6 +66,10 @@ static int parse_options(int argc, char **argv, struct options *out)
 		{"onnx", required_argument, NULL, 'o'},
 		{"card", required_argument, NULL, 'c'},
 		{"golden", required_argument, NULL, 'g'},
+		{"name", required_argument, NULL, 'n'},
+		{"seq", required_argument, NULL, 's'},
+		{"target", required_argument, NULL, 'T'},
+		{"rollout", required_argument, NULL, 'r'},
 		{"version", required_argument, NULL, 'v'},
 		{"created", required_argument, NULL, 't'},
 		{"out", required_argument, NULL, 'O'},
@@ -66,6 +84,10 @@ static int parse_options(int argc, char **argv, struct options *out)
 		{'o', &out->bundle.onnx_path},
 		{'c', &out->bundle.card_path},
 		{'g', &out->bundle.golden_dir},
+		{'n', &out->bundle.name},
+		{'s', &out->bundle.seq},
+		{'T', &out->bundle.target},
+		{'r', &out->bundle.rollout},
 		{'v', &out->bundle.version},
 		{'t', &out->bundle.created},
 		{'O', &out->out},
@@ -97,8 +119,7 @@ static struct pk_card *load_card(const char *path)
 	return card;
 }
 
-static void print_result(
-	const struct options *options, const struct pk_card *card, const struct pk_digest *digest)
+static void print_result(const struct options *options, const struct pk_digest *digest)
 {
 	char text[PK_DIGEST_TEXT];
 	pk_digest_format(digest, text);
@@ -107,8 +128,8 @@ static void print_result(
 		return;
 	}
 	pk_auto_json json = json_pack("{s:s, s:s, s:s, s:s, s:s?}", "digest", text, "name",
-		card->name, "folder", options->bundle.folder, "tag", options->bundle.tag, "version",
-		options->bundle.version);
+		options->bundle.name, "folder", options->bundle.folder, "tag", options->bundle.tag,
+		"version", options->bundle.version);
 	pk_auto_free char *line = json ? pk_json_canonical(json) : NULL;
 	puts(line ? line : "{}");
 }
@@ -120,13 +141,14 @@ static int create_at(struct options *options, const struct pk_ref *ref)
 	pk_auto(pk_card) card = load_card(options->bundle.card_path);
 	if (!card)
 		return PK_EXIT_FAIL;
-	options->bundle.name = card->name;
+	if (!options->bundle.name)
+		options->bundle.name = card->name;
 	options->bundle.folder = ref->location;
 	options->bundle.tag = ref->tag;
 	int rc = pk_bundle_create(&options->bundle, &digest, &err);
 	if (rc < 0)
 		return fail(&err, rc);
-	print_result(options, card, &digest);
+	print_result(options, &digest);
 	return fflush(stdout) == 0 ? PK_EXIT_OK : PK_EXIT_FAIL;
 }
 
@@ -146,7 +168,9 @@ static int cmd_create(int argc, char **argv)
 	if (pk_ref_parse(options.out, &ref, &err) < 0)
 		return wrong_usage(err.text);
 	int code = PK_EXIT_USAGE;
-	if (ref.has_digest || !ref.tag)
+	if (strcmp(ref.scheme, "oci") != 0)
+		wrong_usage("bundle create: --out takes oci:FOLDER:TAG");
+	else if (ref.has_digest || !ref.tag)
 		wrong_usage("bundle create: --out takes a tag, not a digest");
 	else
 		code = create_at(&options, &ref);
@@ -161,6 +185,8 @@ int pk_cmd_bundle(int argc, char **argv)
 		int (*run)(int argc, char **argv);
 	} verbs[] = {
 		{"create", cmd_create},
+		{"sign", pk_bundle_cmd_sign},
+		{"verify", pk_bundle_cmd_verify},
 	};
 	for (size_t i = 0; argc > 1 && i < PK_ARRAY_LEN(verbs); i++)
 		if (strcmp(argv[1], verbs[i].name) == 0)

@@ -16,7 +16,7 @@
 #define MAX_CALIBRATION_BYTES (16u << 20)
 
 // "1x3x320x320"; a single number is a symbolic dimension's value; nothing, or "scalar", is rank 0.
-static bool parse_dims(const char *text, struct pk_shape *shape)
+bool pk_engine_args_dims(const char *text, struct pk_shape *shape)
 {
 	shape->rank = 0;
 	if (text[0] == '\0' || strcmp(text, "scalar") == 0)
@@ -42,7 +42,7 @@ static const char *add_shape(struct pk_engine_args *args, const char *text)
 	if (!equals || n == PK_ENGINE_MAX_BINDINGS)
 		return "--shape wants NAME=1x3x320x320";
 	struct pk_input_shape *shape = &args->build.shapes[n];
-	if (!parse_dims(equals + 1, &shape->shape))
+	if (!pk_engine_args_dims(equals + 1, &shape->shape))
 		return "--shape: dimensions are numbers joined by x";
 	args->shape_names[n] = strndup(text, (size_t)(equals - text));
 	shape->name = args->shape_names[n];

@@ -48,6 +48,9 @@ int pk_engine_args_parse_files(
 	struct pk_engine_args *args, int argc, char **argv, int n_files, void (*usage)(FILE *out));
 void pk_engine_args_finish(struct pk_engine_args *args);
 
+// "1x3x320x320", "scalar" or "": false when it is no such thing.
+bool pk_engine_args_dims(const char *text, struct pk_shape *shape);
+
 bool pk_engine_args_is_onnx(const struct pk_engine_args *args);
 // Opens args->path: an engine as it is; an ONNX file is built first into a temporary file (removed
 // again at once; the map stays).

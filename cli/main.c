@@ -21,7 +21,10 @@ static const struct verb verbs[] = {
 	{"events", pk_cmd_events, "what happened, newest last; --follow"},
 	{"reload", pk_cmd_reload, "make picketd read its config again"},
 	{"config", pk_cmd_config, "check a config or a model card, without picketd"},
+	{"card", pk_cmd_card, "propose a model card for an ONNX file"},
 	{"pull", pk_cmd_pull, "fetch an artifact into the store"},
+	{"push", pk_cmd_push, "copy an artifact from a layout to a registry"},
+	{"store", pk_cmd_store, "usage, cleaning and checking of the files on this node"},
 	{"bundle", pk_cmd_bundle, "make an artifact of a model, its card and golden samples"},
 	{"engine", pk_cmd_engine, "build, run, inspect, check and bench engines on files"},
 };

@@ -29,10 +29,18 @@ struct check {
 
 static const char *const family_names[] = {
 	[PK_DECODE_YOLO_V8] = "yolo-v8",
+	[PK_DECODE_YOLO_ANCHORS] = "yolo-anchors",
+	[PK_DECODE_YOLO_DFL] = "yolo-dfl",
+	[PK_DECODE_YOLOX] = "yolox",
+	[PK_DECODE_END_TO_END] = "end-to-end",
 	[PK_DECODE_BOXES_SCORES] = "boxes-scores",
+	[PK_DECODE_DETR] = "detr",
+	[PK_DECODE_SSD] = "ssd",
+	[PK_DECODE_DETECTIONS] = "detections",
 	[PK_DECODE_BLAZEFACE] = "blazeface",
 	[PK_DECODE_CLASSIFY] = "classify",
 	[PK_DECODE_MAP] = "map",
+	[PK_DECODE_SEMANTIC] = "semantic",
 	[PK_DECODE_RAW] = "raw",
 };
 
@@ -42,6 +50,8 @@ static const char *const role_names[] = {
 	[PK_ROLE_SCORES] = "scores",
 	[PK_ROLE_LOGITS] = "logits",
 	[PK_ROLE_MAP] = "map",
+	[PK_ROLE_CLASSES] = "classes",
+	[PK_ROLE_COUNT] = "count",
 	[PK_ROLE_RAW] = "raw",
 };
 
@@ -50,8 +60,22 @@ static const struct need {
 	enum pk_decode_family family;
 	enum pk_output_role role;
 	size_t max;
+	bool optional;
 } needs[] = {
 	{PK_DECODE_YOLO_V8, PK_ROLE_PRED, 1},
+	{PK_DECODE_YOLO_ANCHORS, PK_ROLE_PRED, 0},
+	{PK_DECODE_YOLO_DFL, PK_ROLE_PRED, 0},
+	{PK_DECODE_YOLOX, PK_ROLE_PRED, 1},
+	{PK_DECODE_END_TO_END, PK_ROLE_PRED, 1},
+	{PK_DECODE_DETR, PK_ROLE_BOXES, 1},
+	{PK_DECODE_DETR, PK_ROLE_SCORES, 1},
+	{PK_DECODE_SSD, PK_ROLE_BOXES, 1},
+	{PK_DECODE_SSD, PK_ROLE_SCORES, 1},
+	{PK_DECODE_DETECTIONS, PK_ROLE_BOXES, 1},
+	{PK_DECODE_DETECTIONS, PK_ROLE_SCORES, 1},
+	{PK_DECODE_DETECTIONS, PK_ROLE_CLASSES, 1},
+	{PK_DECODE_DETECTIONS, PK_ROLE_COUNT, 1, true},
+	{PK_DECODE_SEMANTIC, PK_ROLE_MAP, 1},
 	{PK_DECODE_BOXES_SCORES, PK_ROLE_BOXES, 1},
 	{PK_DECODE_BOXES_SCORES, PK_ROLE_SCORES, 1},
 	{PK_DECODE_BLAZEFACE, PK_ROLE_BOXES, 0},
@@ -63,16 +87,25 @@ static const struct need {
 
 static const enum pk_task family_tasks[] = {
 	[PK_DECODE_YOLO_V8] = PK_TASK_DETECT,
+	[PK_DECODE_YOLO_ANCHORS] = PK_TASK_DETECT,
+	[PK_DECODE_YOLO_DFL] = PK_TASK_DETECT,
+	[PK_DECODE_YOLOX] = PK_TASK_DETECT,
+	[PK_DECODE_END_TO_END] = PK_TASK_DETECT,
 	[PK_DECODE_BOXES_SCORES] = PK_TASK_DETECT,
+	[PK_DECODE_DETR] = PK_TASK_DETECT,
+	[PK_DECODE_SSD] = PK_TASK_DETECT,
+	[PK_DECODE_DETECTIONS] = PK_TASK_DETECT,
 	[PK_DECODE_BLAZEFACE] = PK_TASK_DETECT,
 	[PK_DECODE_CLASSIFY] = PK_TASK_CLASSIFY,
 	[PK_DECODE_MAP] = PK_TASK_DETECT,
+	[PK_DECODE_SEMANTIC] = PK_TASK_SEGMENT,
 	[PK_DECODE_RAW] = PK_TASK_RAW,
 };
 
 static const char *const task_names[] = {
 	[PK_TASK_DETECT] = "detect",
 	[PK_TASK_CLASSIFY] = "classify",
+	[PK_TASK_SEGMENT] = "segment",
 	[PK_TASK_RAW] = "raw",
 };
 
@@ -156,7 +189,7 @@ static void check_needs(struct check *c, const struct pk_yaml_node *outputs)
 		size_t n = count_role(card, needs[i].role);
 		if (needs[i].family != family)
 			continue;
-		if (n == 0)
+		if (n == 0 && !needs[i].optional)
 			FOUND(c, outputs, "`outputs`: family %s needs an output of role `%s`",
 				family_names[family], role_names[needs[i].role]);
 		else if (needs[i].max > 0 && n > needs[i].max)
@@ -251,6 +284,29 @@ static void check_anchors(struct check *c)
 			card->decode.n_strides, card->decode.n_anchors_per_cell);
 }
 
+// yolo-anchors: as many pairs for each stride, and one output a stride.
+static void check_layers(struct check *c)
+{
+	const struct pk_card *card = c->card;
+	const struct pk_yaml_node *decode = pk_yaml_get(c->root, "decode");
+	enum pk_decode_family family = card->decode.family;
+
+	if (!family_given(c) || !given(decode, "strides"))
+		return;
+	if ((family == PK_DECODE_YOLO_ANCHORS || family == PK_DECODE_YOLO_DFL) &&
+		outputs_given(c) && count_role(card, PK_ROLE_PRED) != card->decode.n_strides)
+		FOUND(c, pk_yaml_get(decode, "strides"),
+			"`strides`: expected one a `pred` output (%zu), found %zu",
+			count_role(card, PK_ROLE_PRED), card->decode.n_strides);
+	if (family == PK_DECODE_YOLO_ANCHORS && given(decode, "anchors") &&
+		card->decode.n_strides > 0 &&
+		card->decode.n_anchors % (2 * card->decode.n_strides) != 0)
+		FOUND(c, pk_yaml_get(decode, "anchors"),
+			"`anchors`: expected pairs of width and height, as many a stride; found "
+			"%zu numbers for %zu strides",
+			card->decode.n_anchors, card->decode.n_strides);
+}
+
 // The number of classes that the card states, or 0 when a mistake hides it.
 static int classes(const struct check *c)
 {
@@ -303,6 +359,7 @@ static int check(
 	check_outputs(&c);
 	check_task(&c);
 	check_anchors(&c);
+	check_layers(&c);
 	check_classes(&c);
 	fill(&c);
 	return c.n_found > 0 ? -EINVAL : 0;

@@ -8,7 +8,6 @@
 #include "config/card.h"
 
 #define FAMILY(name) PK_SCHEMA_BIT(PK_DECODE_##name)
-#define BOX_FAMILIES (FAMILY(YOLO_V8) | FAMILY(BOXES_SCORES) | FAMILY(BLAZEFACE))
 
 static int verify_filled(const char *text, struct pk_err *err)
 {
@@ -19,6 +18,7 @@ static const struct pk_schema_name versions[] = {{"1", 1, "this version"}, {NULL
 static const struct pk_schema_name tasks[] = {
 	{"detect", PK_TASK_DETECT, "boxes with a class and a score"},
 	{"classify", PK_TASK_CLASSIFY, "labels with a score for the whole picture"},
+	{"segment", PK_TASK_SEGMENT, "a class for every pixel"},
 	{"raw", PK_TASK_RAW, "numbers"},
 	{NULL},
 };
@@ -50,16 +50,26 @@ static const struct pk_schema_name roles[] = {
 	{"boxes", PK_ROLE_BOXES, "boxes"},
 	{"scores", PK_ROLE_SCORES, "scores of the boxes"},
 	{"logits", PK_ROLE_LOGITS, "one score a class"},
-	{"map", PK_ROLE_MAP, "one score a pixel"},
+	{"map", PK_ROLE_MAP, "one score a pixel, or one a class and pixel"},
+	{"classes", PK_ROLE_CLASSES, "class numbers of the boxes"},
+	{"count", PK_ROLE_COUNT, "how many boxes are meant"},
 	{"raw", PK_ROLE_RAW, "passed on"},
 	{NULL},
 };
 static const struct pk_schema_name families[] = {
 	{"yolo-v8", PK_DECODE_YOLO_V8, "one tensor: box, then class scores; anchor-free"},
+	{"yolo-anchors", PK_DECODE_YOLO_ANCHORS, "raw heads with anchors, one a stride"},
+	{"yolo-dfl", PK_DECODE_YOLO_DFL, "raw heads with distances as bins, one a stride"},
+	{"yolox", PK_DECODE_YOLOX, "one tensor of offsets from grid cells"},
+	{"end-to-end", PK_DECODE_END_TO_END, "one tensor: box, score, class; suppressed already"},
 	{"boxes-scores", PK_DECODE_BOXES_SCORES, "two tensors: boxes and scores"},
+	{"detr", PK_DECODE_DETR, "the same, each pair of query and class by itself"},
+	{"ssd", PK_DECODE_SSD, "the same, boxes as offsets from generated anchors"},
+	{"detections", PK_DECODE_DETECTIONS, "boxes, scores, classes; suppressed already"},
 	{"blazeface", PK_DECODE_BLAZEFACE, "scores and offsets on a fixed grid of anchors"},
 	{"classify", PK_DECODE_CLASSIFY, "scores of the whole picture"},
 	{"map", PK_DECODE_MAP, "a score map whose connected regions become boxes"},
+	{"semantic", PK_DECODE_SEMANTIC, "a class for every pixel"},
 	{"raw", PK_DECODE_RAW, "tensors as they are"},
 	{NULL},
 };
@@ -85,6 +95,11 @@ static const struct pk_schema_name activations[] = {
 	{"none", PK_SCORE_NONE, "scores are probabilities already"},
 	{"sigmoid", PK_SCORE_SIGMOID, "each score by itself"},
 	{"softmax", PK_SCORE_SOFTMAX, "over the classes"},
+	{NULL},
+};
+static const struct pk_schema_name formulas[] = {
+	{"v5", PK_FORMULA_V5, "YOLOv5, v7: xy = 2s - 0.5, wh = (2s)^2"},
+	{"v3", PK_FORMULA_V3, "YOLOv3, v4: xy = s, wh = exp(t)"},
 	{NULL},
 };
 static const struct pk_schema_name backgrounds[] = {
@@ -302,6 +317,48 @@ static const struct pk_schema_row score_rows[] = {
 	{NULL},
 };
 
+// Scales and ratios of Liu et al. 2016 (arXiv:1512.02325) section 2.2, with the first layer as the
+// TensorFlow detection models have it.
+static const struct pk_schema_row anchor_grid_rows[] = {
+	{.key = "min_scale",
+		.kind = PK_SCHEMA_FLOAT,
+		.def = "0.2",
+		.min = "1e-6",
+		.max = "1",
+		PK_SCHEMA_AT(struct pk_card, decode.anchor_grid.min_scale),
+		.help = "Size of the first layer's anchors, of the input's."},
+	{.key = "max_scale",
+		.kind = PK_SCHEMA_FLOAT,
+		.def = "0.95",
+		.min = "1e-6",
+		.max = "1",
+		PK_SCHEMA_AT(struct pk_card, decode.anchor_grid.max_scale),
+		.help = "Size of the last layer's; those between are spaced evenly."},
+	{.key = "aspect_ratios",
+		.kind = PK_SCHEMA_LIST,
+		.item = PK_SCHEMA_FLOAT,
+		.in_place = true,
+		.def = "[1, 2, 0.5, 3, 0.3333]",
+		.min = "0.01",
+		.max = "100",
+		.min_items = 1,
+		.max_items = 8,
+		PK_SCHEMA_ARRAY(struct pk_card, decode.anchor_grid.aspect_ratios,
+			decode.anchor_grid.n_aspect_ratios),
+		.help = "Width by height of a cell's anchors; one more square follows, of a size "
+			"between "
+			"this layer's and the next's."},
+	{.key = "reduce_first",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "true",
+		PK_SCHEMA_AT(struct pk_card, decode.anchor_grid.reduce_first),
+		.help = "The first layer has three anchors: a square of 0.1 and the ratios 2 and "
+			"0.5."},
+	{NULL},
+};
+
+static const struct pk_schema anchor_grid_schema = {
+	.noun = "anchor_grid", .rows = anchor_grid_rows};
 static const struct pk_schema input_schema = {
 	.noun = "input", .rows = input_rows, .size = sizeof(struct pk_card_input)};
 static const struct pk_schema output_schema = {
@@ -331,7 +388,9 @@ static const struct pk_schema_row decode_rows[] = {
 		.min = "1",
 		.max = "65536",
 		PK_SCHEMA_AT(struct pk_card, decode.classes),
-		.when = FAMILY(YOLO_V8) | FAMILY(BOXES_SCORES) | FAMILY(CLASSIFY),
+		.when = FAMILY(YOLO_V8) | FAMILY(YOLO_ANCHORS) | FAMILY(YOLO_DFL) | FAMILY(YOLOX) |
+			FAMILY(END_TO_END) | FAMILY(BOXES_SCORES) | FAMILY(DETR) | FAMILY(SSD) |
+			FAMILY(DETECTIONS) | FAMILY(CLASSIFY) | FAMILY(SEMANTIC),
 		.help = "Number of classes, without background."},
 	{.key = "pred_axis",
 		.kind = PK_SCHEMA_ENUM,
@@ -349,7 +408,8 @@ static const struct pk_schema_row decode_rows[] = {
 		.kind = PK_SCHEMA_MAP,
 		.child = &box_schema,
 		.required = true,
-		.when = FAMILY(BOXES_SCORES),
+		.when = FAMILY(BOXES_SCORES) | FAMILY(DETR) | FAMILY(SSD) | FAMILY(END_TO_END) |
+			FAMILY(DETECTIONS),
 		.help = "How boxes are given."},
 	{.key = "score",
 		.kind = PK_SCHEMA_MAP,
@@ -366,8 +426,9 @@ static const struct pk_schema_row decode_rows[] = {
 		.min_items = 1,
 		.max_items = 8,
 		PK_SCHEMA_ARRAY(struct pk_card, decode.strides, decode.n_strides),
-		.when = FAMILY(BLAZEFACE),
-		.help = "Grid stride of each anchor layer, input pixels."},
+		.when = FAMILY(BLAZEFACE) | FAMILY(YOLO_ANCHORS) | FAMILY(YOLO_DFL) |
+			FAMILY(YOLOX) | FAMILY(SSD),
+		.help = "Grid stride of each layer, input pixels."},
 	{.key = "strides",
 		.kind = PK_SCHEMA_LIST,
 		.item = PK_SCHEMA_INT,
@@ -392,6 +453,53 @@ static const struct pk_schema_row decode_rows[] = {
 		PK_SCHEMA_ARRAY(struct pk_card, decode.anchors_per_cell, decode.n_anchors_per_cell),
 		.when = FAMILY(BLAZEFACE),
 		.help = "Anchors at each cell, one number a layer."},
+	{.key = "anchors",
+		.kind = PK_SCHEMA_LIST,
+		.item = PK_SCHEMA_FLOAT,
+		.in_place = true,
+		.required = true,
+		.min = "0.001",
+		.max = "8192",
+		.min_items = 2,
+		.max_items = PK_CARD_MAX_ANCHORS,
+		PK_SCHEMA_ARRAY(struct pk_card, decode.anchors, decode.n_anchors),
+		.when = FAMILY(YOLO_ANCHORS),
+		.help = "Width and height of each anchor in input pixels, stride by stride.",
+		.example = "[10, 13, 16, 30, 33, 23]"},
+	{.key = "formula",
+		.kind = PK_SCHEMA_ENUM,
+		.names = formulas,
+		.def = "v5",
+		PK_SCHEMA_AT(struct pk_card, decode.formula),
+		.when = FAMILY(YOLO_ANCHORS),
+		.help = "How a box is made of an anchor."},
+	{.key = "reg_max",
+		.kind = PK_SCHEMA_INT,
+		.def = "16",
+		.min = "1",
+		.max = "64",
+		PK_SCHEMA_AT(struct pk_card, decode.reg_max),
+		.when = FAMILY(YOLO_DFL),
+		.help = "Bins of each of the four distances."},
+	{.key = "variances",
+		.kind = PK_SCHEMA_LIST,
+		.item = PK_SCHEMA_FLOAT,
+		.in_place = true,
+		.def = "[0.1, 0.2]",
+		.min = "1e-6",
+		.max = "1e6",
+		.min_items = 2,
+		.max_items = 2,
+		.offset = offsetof(struct pk_card, decode.variances),
+		.size = sizeof(double),
+		.count_offset = PK_SCHEMA_NOWHERE,
+		.when = FAMILY(SSD),
+		.help = "What centre and size offsets are multiplied by."},
+	{.key = "anchor_grid",
+		.kind = PK_SCHEMA_MAP,
+		.child = &anchor_grid_schema,
+		.when = FAMILY(SSD),
+		.help = "Which anchors a cell has."},
 	{.key = "top_k",
 		.kind = PK_SCHEMA_INT,
 		.def = "5",
@@ -454,7 +562,7 @@ static const struct pk_schema_row post_rows[] = {
 		.min = "0",
 		.max = "1e9",
 		PK_SCHEMA_AT(struct pk_card, post.min_area),
-		.help = "Family map: the smallest region, in pixels of the map."},
+		.help = "Families map and semantic: the smallest region, in pixels of the map."},
 	{NULL},
 };
 

@@ -89,7 +89,7 @@ struct pk_camera_config {
 
 struct pk_model_config {
 	char *name;
-	char *artifact; // "oci:/folder:tag" or "oci:/folder@sha256:…" (docs/CONFIG.md)
+	char *artifact; // a reference (registry/registry.h), folders and files absolute
 	char **chain;   // runtime names in order; defaults to runtime.chain
 	size_t n_chain;
 	bool cpu_ok; // cpu meanwhile is useful; else passthrough until the engine is ready
@@ -104,6 +104,20 @@ struct pk_sink_config {
 	bool detections_only; // snapshot: only frames with detections
 	int64_t rotate_bytes; // jsonl file: starts a new one (one old kept) above this size; 0:
 			      // never
+};
+
+// One registry by host[:port]. Paths are absolute, or "credential:NAME" (a systemd credential of
+// the service); "" is "not given".
+struct pk_registry_config {
+	char *host;
+	char *ca, *cert, *key;      // PEM files
+	char *auth;                 // docker config.json
+	char *user, *password_file; // Basic credentials
+	bool insecure;              // plain http
+	char **mirrors;             // host[:port]
+	size_t n_mirrors;
+	char **token_hosts; // may get the credentials for a token
+	size_t n_token_hosts;
 };
 
 struct pk_config {
@@ -124,8 +138,11 @@ struct pk_config {
 		int64_t retry_max_ns;  // cap of the growing delay
 	} build;
 	struct {
-		int64_t quota_bytes; // of the store; 0: no limit
+		int64_t quota_bytes;   // of the store; 0: no limit
+		int64_t reserve_bytes; // of the disk; 0: the larger of 64 MiB and 5 %
 	} store;
+	struct pk_registry_config *registries;
+	size_t n_registries;
 	struct pk_camera_config *cameras;
 	size_t n_cameras;
 	struct pk_model_config *models;

@@ -156,10 +156,11 @@ static const struct pk_schema_row model_rows[] = {
 		.resolve = pk_path_resolve_artifact,
 		.required = true,
 		PK_SCHEMA_AT(struct pk_model_config, artifact),
-		.example = "oci:/srv/registry:stable",
-		.help = "`oci:FOLDER:TAG` or `oci:FOLDER@sha256:DIGEST`: a registry folder (OCI "
-			"image "
-			"layout) and what to take from it."},
+		.example = "reg.example:5000/models/parts:stable",
+		.help = "What to take from where: `HOST[:PORT]/NAME:TAG` (a registry), "
+			"`oci:FOLDER:TAG` (an OCI image layout) or `file:TAR:TAG` (one in a tar "
+			"file), each pinned with `@sha256:DIGEST` instead of or after the tag; "
+			"`https://HOST/PATH#sha256:DIGEST` (one plain file)."},
 	{.key = "chain",
 		.kind = PK_SCHEMA_LIST,
 		.item = PK_SCHEMA_STRING,
@@ -248,6 +249,84 @@ const struct pk_schema pk_config_sink_schema = {
 	.size = sizeof(struct pk_sink_config),
 	.kind_key = "kind",
 	.name_offset = offsetof(struct pk_sink_config, name),
+};
+
+static const struct pk_schema_row registry_rows[] = {
+	{.key = "ca",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve,
+		PK_SCHEMA_AT(struct pk_registry_config, ca),
+		.unset = "those of the system",
+		.example = "keys/registry-ca.pem",
+		.help = "PEM file of the authorities that are trusted for this host, instead of "
+			"the "
+			"system's."},
+	{.key = "cert",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve_secret,
+		PK_SCHEMA_AT(struct pk_registry_config, cert),
+		.unset = "none",
+		.help = "PEM file of this node's certificate for the host."},
+	{.key = "key",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve_secret,
+		PK_SCHEMA_AT(struct pk_registry_config, key),
+		.unset = "in the file of `cert`",
+		.help = "PEM file of that certificate's key, or `credential:NAME` (a systemd "
+			"credential of the service)."},
+	{.key = "auth",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve_secret,
+		PK_SCHEMA_AT(struct pk_registry_config, auth),
+		.unset = "none",
+		.help = "A docker `config.json` with the credentials, or `credential:NAME`. "
+			"Credential helpers are not run."},
+	{.key = "user",
+		.kind = PK_SCHEMA_STRING,
+		.max = "255",
+		PK_SCHEMA_AT(struct pk_registry_config, user),
+		.unset = "anonymous",
+		.help = "User name; instead of `auth`."},
+	{.key = "password_file",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve_secret,
+		PK_SCHEMA_AT(struct pk_registry_config, password_file),
+		.unset = "none",
+		.help = "File that holds the password (its last line end does not count), or "
+			"`credential:NAME`."},
+	{.key = "insecure",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "false",
+		PK_SCHEMA_AT(struct pk_registry_config, insecure),
+		.help = "Plain http: no one can tell who answers, and passwords can be read on the "
+			"way. For test benches."},
+	{.key = "mirrors",
+		.kind = PK_SCHEMA_LIST,
+		.item = PK_SCHEMA_STRING,
+		.verify = pk_path_check_host,
+		.max_items = 8,
+		PK_SCHEMA_ARRAY(struct pk_registry_config, mirrors, n_mirrors),
+		.unset = "no mirror",
+		.help = "Hosts that are asked first for what is named by digest; tags are always "
+			"resolved here. A mirror gets no credentials but those of its own entry."},
+	{.key = "token_hosts",
+		.kind = PK_SCHEMA_LIST,
+		.item = PK_SCHEMA_STRING,
+		.verify = pk_path_check_host,
+		.max_items = 8,
+		PK_SCHEMA_ARRAY(struct pk_registry_config, token_hosts, n_token_hosts),
+		.unset = "only the registry's own host",
+		.help = "Further hosts that may get the credentials when the registry names them "
+			"as "
+			"the place of its tokens."},
+	{NULL},
+};
+
+const struct pk_schema pk_config_registry_schema = {
+	.noun = "registry",
+	.rows = registry_rows,
+	.size = sizeof(struct pk_registry_config),
+	.name_offset = offsetof(struct pk_registry_config, host),
 };
 
 static const struct pk_schema_row node_rows[] = {
@@ -341,6 +420,14 @@ static const struct pk_schema_row store_rows[] = {
 		.max = "1TiB",
 		PK_SCHEMA_AT(struct pk_config, store.quota_bytes),
 		.help = "Space for models and engines on this node; 0: no limit."},
+	{.key = "reserve",
+		.kind = PK_SCHEMA_BYTES,
+		.def = "0",
+		.min = "0",
+		.max = "1TiB",
+		PK_SCHEMA_AT(struct pk_config, store.reserve_bytes),
+		.help = "Of the disk stays free whatever is fetched; 0: the larger of 64MiB and "
+			"5 %."},
 	{NULL},
 };
 
@@ -368,6 +455,15 @@ static const struct pk_schema_row config_rows[] = {
 		.kind = PK_SCHEMA_MAP,
 		.child = &store_schema,
 		.help = "Files kept on this node."},
+	{.key = "registries",
+		.kind = PK_SCHEMA_TABLE,
+		.child = &pk_config_registry_schema,
+		.verify = pk_path_check_host,
+		.max_items = 64,
+		PK_SCHEMA_ARRAY(struct pk_config, registries, n_registries),
+		.help = "What is needed to talk to a registry, by `HOST` or `HOST:PORT` as it "
+			"stands "
+			"in references. Hosts without an entry are asked anonymously over https."},
 	{.key = "models",
 		.kind = PK_SCHEMA_TABLE,
 		.child = &pk_config_model_schema,

@@ -10,3 +10,4 @@ extern const struct pk_schema pk_config_source_schema;
 extern const struct pk_schema pk_config_camera_schema;
 extern const struct pk_schema pk_config_model_schema;
 extern const struct pk_schema pk_config_sink_schema;
+extern const struct pk_schema pk_config_registry_schema;

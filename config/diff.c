@@ -133,6 +133,7 @@ int pk_config_diff(
 		.runtime = differs(before, after, "runtime"),
 		.build = differs(before, after, "build"),
 		.store = differs(before, after, "store"),
+		.registries = differs(before, after, "registries"),
 	};
 	int rc = compare(&cameras, before, after, &diff->cameras);
 	if (rc == 0)
@@ -142,7 +143,8 @@ int pk_config_diff(
 	if (rc < 0)
 		pk_config_diff_finish(diff);
 	diff->any = diff->cameras.n || diff->models.n || diff->sinks.n || diff->node ||
-		    diff->telemetry || diff->runtime || diff->build || diff->store;
+		    diff->telemetry || diff->runtime || diff->build || diff->store ||
+		    diff->registries;
 	return rc;
 }
 

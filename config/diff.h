@@ -29,12 +29,13 @@ struct pk_config_diff {
 	struct pk_config_changes cameras; // changed: its own keys or any of its sinks' settings
 	struct pk_config_changes models;  // changed: its own keys, an inherited chain included
 	struct pk_config_changes sinks;
-	bool node;      // node.*
-	bool telemetry; // telemetry.*
-	bool runtime;   // runtime.*
-	bool build;     // build.*: holds for the next build
-	bool store;     // store.*
-	bool any;       // anything at all
+	bool node;       // node.*
+	bool telemetry;  // telemetry.*
+	bool runtime;    // runtime.*
+	bool build;      // build.*: holds for the next build
+	bool store;      // store.*
+	bool registries; // any of them: holds for the next transfer
+	bool any;        // anything at all
 };
 
 // Compares the meaning, not the text: order of entries, comments and ways of writing a value do not

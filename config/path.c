@@ -77,30 +77,107 @@ static bool is_digest(const char *s)
 	return strlen(s) == 64 && strspn(s, "0123456789abcdef") == 64;
 }
 
+#define LETTERS_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+#define ARTIFACT_FORMS                                                                             \
+	"must be HOST/NAME:TAG, oci:FOLDER:TAG, file:TAR:TAG (or @sha256:DIGEST for the tag) or "  \
+	"https://HOST/PATH#sha256:DIGEST"
+
+// The length of host[:port] at the start of text; 0: none.
+static size_t host_length(const char *text)
+{
+	size_t n = strspn(text, LETTERS_DIGITS "-.");
+	size_t n_port = text[n] == ':' ? strspn(text + n + 1, "0123456789") : 0;
+	if (n == 0 || n > 253 || text[0] == '.' || text[0] == '-' || n_port > 5)
+		return 0;
+	return n_port ? n + 1 + n_port : n;
+}
+
+int pk_path_check_host(const char *text, struct pk_err *err)
+{
+	size_t n = host_length(text);
+	if (n > 0 && text[n] == '\0')
+		return 0;
+	return pk_fail(err, -EINVAL, "is no host: a name or address, then perhaps :PORT");
+}
+
+// As registries tell hosts from names: by a dot, a port, or "localhost".
+static bool starts_with_host(const char *text)
+{
+	size_t n = host_length(text);
+	return n > 0 && text[n] == '/' &&
+	       (memchr(text, '.', n) || memchr(text, ':', n) ||
+		       (n == 9 && strncmp(text, "localhost", n) == 0));
+}
+
+// Points *tail at ":TAG" or "@sha256:…" of a reference whose place starts at `place`.
+static int find_tail(const char *place, const char **tail, struct pk_err *err)
+{
+	static const char at[] = "@sha256:";
+	*tail = strstr(place, at);
+	if (*tail && !is_digest(*tail + strlen(at)))
+		return pk_fail(err, -EINVAL, "needs 64 lower-case hex digits after @sha256:");
+	if (*tail)
+		return 0;
+	*tail = strrchr(place, ':');
+	if (!*tail || strchr(*tail, '/'))
+		return pk_fail(err, -EINVAL, "names no tag: add :TAG or @sha256:DIGEST");
+	if (!is_tag(*tail + 1))
+		return pk_fail(err, -EINVAL, "`%s` is no tag (letters, digits, _ . -)",
+			pk_words_quote(*tail + 1).text);
+	return 0;
+}
+
+static int resolve_url(const char *text, char **out, struct pk_err *err)
+{
+	static const char mark[] = "#sha256:";
+	const char *tail = strstr(text, mark);
+	if (!tail || !is_digest(tail + strlen(mark)))
+		return pk_fail(
+			err, -EINVAL, "needs #sha256: and 64 lower-case hex digits at its end");
+	return join(text, "", "", 0, "", out);
+}
+
 int pk_path_resolve_artifact(const char *text, const char *dir, char **out, struct pk_err *err)
 {
-	static const char prefix[] = "oci:", at[] = "@sha256:";
-	const char *folder = text + strlen(prefix);
+	static const struct {
+		const char *prefix, *noun;
+	} local[] = {{"oci:", "folder"}, {"file:", "file"}};
+	const char *tail;
 
-	if (strncmp(text, prefix, strlen(prefix)) != 0)
-		return pk_fail(err, -EINVAL,
-			"must be oci:FOLDER:TAG or oci:FOLDER@sha256:DIGEST; found `%s`",
-			pk_words_quote(text).text);
-	const char *tail = strstr(folder, at);
-	if (tail && !is_digest(tail + strlen(at)))
-		return pk_fail(err, -EINVAL, "needs 64 lower-case hex digits after @sha256:");
-	if (!tail) {
-		tail = strrchr(folder, ':');
-		if (!tail || strchr(tail, '/'))
-			return pk_fail(err, -EINVAL, "names no tag: add :TAG or @sha256:DIGEST");
-		if (!is_tag(tail + 1))
-			return pk_fail(err, -EINVAL, "`%s` is no tag (letters, digits, _ . -)",
-				pk_words_quote(tail + 1).text);
+	if (strncmp(text, "https://", strlen("https://")) == 0)
+		return resolve_url(text, out, err);
+	for (size_t i = 0; i < sizeof(local) / sizeof(local[0]); i++) {
+		size_t n = strlen(local[i].prefix);
+		const char *place = text + n;
+		if (strncmp(text, local[i].prefix, n) != 0)
+			continue;
+		int rc = find_tail(place, &tail, err);
+		if (rc == 0 && tail == place)
+			return pk_fail(err, -EINVAL, "names no %s between %s and `%s`",
+				local[i].noun, local[i].prefix, pk_words_quote(tail).text);
+		return rc < 0 ? rc
+			      : join(local[i].prefix, dir, place, (size_t)(tail - place), tail,
+					out);
 	}
-	if (tail == folder)
-		return pk_fail(err, -EINVAL, "names no folder between oci: and `%s`",
-			pk_words_quote(tail).text);
-	return join(prefix, dir, folder, (size_t)(tail - folder), tail, out);
+	if (!starts_with_host(text))
+		return pk_fail(
+			err, -EINVAL, ARTIFACT_FORMS "; found `%s`", pk_words_quote(text).text);
+	int rc = find_tail(strchr(text, '/'), &tail, err);
+	return rc < 0 ? rc : join(text, "", "", 0, "", out);
+}
+
+int pk_path_resolve_secret(const char *text, const char *dir, char **out, struct pk_err *err)
+{
+	static const char prefix[] = "credential:";
+	size_t n = strlen(prefix);
+
+	if (strncmp(text, prefix, n) != 0)
+		return pk_path_resolve(text, dir, out, err);
+	if (text[n] == '\0' || strspn(text + n, LETTERS_DIGITS "-_.") != strlen(text + n) ||
+		text[n] == '.')
+		return pk_fail(err, -EINVAL, "credential: needs the name of a credential");
+	return join(text, "", "", 0, "", out);
 }
 
 char *pk_path_absolute(const char *dir)

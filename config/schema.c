@@ -312,16 +312,30 @@ static bool make_children(struct decode *d, const struct pk_schema_row *row, siz
 	return array != NULL;
 }
 
+static bool is_good_name(
+	struct decode *d, const struct pk_schema_row *row, struct pk_yaml_node *node)
+{
+	struct pk_err err = {0};
+
+	if (row->verify) {
+		if (row->verify(node->key, &err) == 0)
+			return true;
+		FOUND_KEY(d, node, "`%s` %s", pk_words_quote(node->key).text, err.text);
+		return false;
+	}
+	if (pk_schema_is_name(node->key))
+		return true;
+	FOUND_KEY(d, node,
+		"`%s` is no name: a-z, 0-9, _ and - only, first a letter or digit, at most 63",
+		pk_words_quote(node->key).text);
+	return false;
+}
+
 static void decode_named(
 	struct decode *d, const struct pk_schema_row *row, struct pk_yaml_node *node, void *obj)
 {
-	if (!pk_schema_is_name(node->key)) {
-		FOUND_KEY(d, node,
-			"`%s` is no name: a-z, 0-9, _ and - only, first a letter or digit, at most "
-			"63",
-			pk_words_quote(node->key).text);
+	if (!is_good_name(d, row, node))
 		return;
-	}
 	char *child = add_child(d, row, obj);
 	char *name = child ? strdup(node->key) : NULL;
 	if (!name) {

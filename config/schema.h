@@ -64,7 +64,7 @@ struct pk_schema_row {
 	const struct pk_schema_name *names;
 	const struct pk_schema *child; // MAP, TABLE, MAPS
 	pk_schema_resolve *resolve;    // PATH
-	pk_schema_verify *verify;      // STRING, or each item of a list of them
+	pk_schema_verify *verify;      // STRING, each item of a list of them, names of a TABLE
 	uint32_t when; // bits of the values of the table's `kind_key` that it applies to; 0: all
 	const char *example;
 	const char *help; // one or two sentences for the reference

@@ -61,7 +61,7 @@ static int pull(const struct pk_artifact_request *request, struct pk_store *stor
 		.update = on_pull_progress,
 		.ctx = (void *)(uintptr_t)request->cancel,
 	};
-	return pk_pull(request->ref, store, &progress, manifest, err);
+	return pk_pull(request->ref, NULL, store, &progress, manifest, err);
 }
 
 static int find_local(const struct pk_artifact_request *request, struct pk_store *store,
@@ -240,7 +240,9 @@ int pk_artifact_prepare(
 	pk_auto(pk_artifact) artifact = calloc(1, sizeof(*artifact));
 	if (!artifact)
 		return pk_fail(err, -ENOMEM, "out of memory");
-	int r = pk_store_open(request->store, request->quota_bytes, &store, err);
+	const struct pk_store_options options = {
+		.quota_bytes = request->quota_bytes, .reserve_bytes = request->reserve_bytes};
+	int r = pk_store_open_with(request->store, &options, &store, err);
 	if (r == 0)
 		r = obtain(request, store, &manifest, err);
 	if (r < 0)

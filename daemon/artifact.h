@@ -39,7 +39,7 @@ struct pk_artifact_request {
 	const char *ref;                      // pulled from there; or
 	const char *digest;                   // manifest digest of what is in the store already
 	const char *store, *engines, *timing; // folders
-	int64_t quota_bytes;
+	int64_t quota_bytes, reserve_bytes;   // as in registry/store.h
 	struct {
 		const char *runtime; // NULL or "": none
 		int opt_level;

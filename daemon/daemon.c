@@ -152,6 +152,7 @@ static void take_config(struct pk_daemon *daemon)
 						       .nice = config->build.nice,
 					       });
 	daemon->models.env.quota_bytes = config->store.quota_bytes;
+	daemon->models.env.reserve_bytes = config->store.reserve_bytes;
 	daemon->models.env.retry_min_ns = config->build.retry_min_ns;
 	daemon->models.env.retry_max_ns = config->build.retry_max_ns;
 	pk_telemetry_set_interval(&daemon->telemetry, config->telemetry.interval_ns);

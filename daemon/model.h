@@ -27,7 +27,7 @@ struct pk_model_env {
 	struct pk_supervisor *supervisor;
 	struct pk_events *events;
 	const struct pk_paths *paths;
-	int64_t quota_bytes;
+	int64_t quota_bytes, reserve_bytes; // of the store
 	int64_t retry_min_ns, retry_max_ns;
 	void (*changed)(void *ctx); // a rung or an alarm is another one
 	void *ctx;

@@ -19,7 +19,7 @@ struct pk_model_pull {
 	char *ref;              // NULL: digest, from the store
 	char digest[PK_DIGEST_TEXT];
 	char *store, *engines, *timing;
-	int64_t quota_bytes;
+	int64_t quota_bytes, reserve_bytes;
 	struct pk_target_choice target;
 	struct pk_artifact *artifact; // result
 	struct pk_err err;
@@ -46,6 +46,7 @@ static void work(struct pk_agent_job *job, const atomic_bool *cancel)
 		.engines = pull->engines,
 		.timing = pull->timing,
 		.quota_bytes = pull->quota_bytes,
+		.reserve_bytes = pull->reserve_bytes,
 		.targets = {[PK_ENGINE_QUICK] = {.runtime = pull->target.quick_ok ? "cpu" : ""},
 			[PK_ENGINE_TUNED] = {.runtime = pull->target.runtime,
 				.opt_level = pull->target.opt_level}},
@@ -130,6 +131,7 @@ static struct pk_model_pull *pull_create(struct pk_model *model, const char *dig
 	pull->model = model;
 	pull->target = model->target;
 	pull->quota_bytes = model->env->quota_bytes;
+	pull->reserve_bytes = model->env->reserve_bytes;
 	pull->ref = digest ? NULL : strdup(model->ref);
 	snprintf(pull->digest, sizeof(pull->digest), "%s", digest ? digest : "");
 	pull->store = strdup(paths->lib);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State file: the line "sha256:…\n" over all that follows, then one JSON object.
+// State file: a record (base/record.h) that holds one JSON object.
 #include "daemon/state.h"
 
 #include <errno.h>
@@ -8,31 +8,17 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/fs.h"
 #include "base/json.h"
+#include "base/record.h"
 #include "daemon/text.h"
 
 #define VERSION   1
 #define MAX_BYTES (64u << 10)
-#define HEAD      (PK_DIGEST_TEXT - 1) // without NUL; '\n' follows
 
 static char *path_of(const char *dir, const char *name)
 {
 	char *path = NULL;
 	return asprintf(&path, "%s/%s.json", dir, name) < 0 ? NULL : path;
-}
-
-static int check_head(const struct pk_buf *file)
-{
-	struct pk_digest want, have;
-	char head[PK_DIGEST_TEXT] = {0};
-	if (file->len <= HEAD || file->data[HEAD] != '\n')
-		return -EBADMSG;
-	memcpy(head, file->data, HEAD);
-	if (pk_digest_parse(head, &want) < 0 ||
-		pk_digest_bytes(file->data + HEAD + 1, file->len - HEAD - 1, &have) < 0)
-		return -EBADMSG;
-	return pk_digest_equal(&want, &have) ? 0 : -EBADMSG;
 }
 
 // Digests stand in file names: nothing else may come in through this door.
@@ -66,8 +52,7 @@ static int decode(const struct pk_buf *file, struct pk_state *state)
 	pk_auto_json json = NULL;
 	json_t *broken = NULL;
 	int64_t version = 0;
-	if (check_head(file) < 0 || pk_json_parse(file->data + HEAD + 1, file->len - HEAD - 1,
-					    "state", &json, NULL) < 0)
+	if (pk_json_parse(pk_buf_cstr(file), file->len, "state", &json, NULL) < 0)
 		return -EBADMSG;
 	if (pk_json_get_int(json, "v", &version, NULL) < 0 || version != VERSION)
 		return -EBADMSG;
@@ -86,7 +71,7 @@ int pk_state_load(const char *dir, const char *name, struct pk_state *state, str
 	pk_buf_init(&file, MAX_BYTES);
 	if (!path)
 		return pk_fail(err, -ENOMEM, "out of memory");
-	int r = pk_fs_read(path, MAX_BYTES, &file, err);
+	int r = pk_record_load(path, &file, NULL, err);
 	if (r == -ENOENT || r == -ENOMEM)
 		return r;
 	if (r == 0)
@@ -110,21 +95,12 @@ static json_t *encode(const struct pk_state *state)
 int pk_state_save(
 	const char *dir, const char *name, const struct pk_state *state, struct pk_err *err)
 {
-	struct pk_digest digest;
-	char head[PK_DIGEST_TEXT];
 	pk_auto_json json = encode(state);
 	pk_auto_free char *path = path_of(dir, name);
 	pk_auto_free char *body = json ? pk_json_canonical(json) : NULL;
-	pk_auto_free char *text = NULL;
-	if (!path || !body || pk_digest_bytes(body, strlen(body), &digest) < 0)
+	if (!path || !body)
 		return pk_fail(err, -ENOMEM, "out of memory");
-	pk_digest_format(&digest, head);
-	int n = asprintf(&text, "%s\n%s", head, body);
-	if (n < 0) {
-		text = NULL;
-		return pk_fail(err, -ENOMEM, "out of memory");
-	}
-	return pk_fs_write_atomic(path, text, (size_t)n, 0600, err);
+	return pk_record_save(NULL, path, body, strlen(body), err);
 }
 
 const char *pk_state_broken_cause(const struct pk_state *state, const char *key)

@@ -20,10 +20,11 @@ struct pk_state {
 	size_t n_broken;
 };
 
-// Reads DIR/NAME.json. -ENOENT: there is none; -EBADMSG: it is damaged. *state is empty then.
+// Reads DIR/NAME.json, or the generation before when that is torn or empty. -ENOENT: there is none;
+// -EBADMSG: what there is is damaged. *state is empty then.
 int pk_state_load(const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
 	pk_must_check;
-// Power-cut safe.
+// Power-cut safe; the generation before is kept as DIR/NAME.json.prev.
 int pk_state_save(const char *dir, const char *name, const struct pk_state *state,
 	struct pk_err *err) pk_must_check;
 

@@ -189,8 +189,10 @@ static void pk_infer_frame(struct pk_infer *infer, struct pk_infer_work *work)
 		.n_detections = n,
 		.age_ns = now_ns - work->frame->at_ns[PK_STAGE_CAPTURED],
 		.n_dropped = pk_station_n_dropped(work->station)};
-	if (work->inferred)
+	if (work->inferred) {
 		result.n_tensors = pk_decoder_tensors(work->decoder, &result.tensors);
+		result.class_map = pk_decoder_class_map(work->decoder);
+	}
 	pk_infer_count(work, &result);
 	pk_infer_deliver(infer, work, &result);
 	pk_infer_announce(infer, work, now_ns);

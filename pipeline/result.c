@@ -115,6 +115,37 @@ static void pk_result_put_tensors(struct pk_buf *out, const struct pk_result *re
 	pk_buf_str(out, "]");
 }
 
+// Runs of equal classes in reading order; false when there are too many.
+static bool pk_result_put_runs(struct pk_buf *out, const struct pk_result_map *map)
+{
+	size_t n = (size_t)map->width * (size_t)map->height, n_values = 0;
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && map->classes[end] == map->classes[i];)
+			end++;
+		n_values += 2;
+		if (n_values > PK_RESULT_MAX_VALUES)
+			return false;
+		pk_buf_printf(out, "%s%u,%zu", i ? "," : "", (unsigned)map->classes[i], end - i);
+	}
+	return true;
+}
+
+static void pk_result_put_map(struct pk_buf *out, const struct pk_result_map *map)
+{
+	const double box[4] = {(double)map->x1, (double)map->y1, (double)map->x2, (double)map->y2};
+	pk_buf_printf(out, ",\"class_map\":{\"width\":%d,\"height\":%d,\"box\":", map->width,
+		map->height);
+	pk_result_put_numbers(out, box, 4, 2);
+	size_t from = out->len;
+	pk_buf_str(out, ",\"runs\":[");
+	if (pk_result_put_runs(out, map)) {
+		pk_buf_str(out, "]}");
+		return;
+	}
+	out->len = from;
+	pk_buf_str(out, ",\"truncated\":true}");
+}
+
 static void pk_result_put_head(struct pk_buf *out, const struct pk_result *result)
 {
 	const struct pk_frame *frame = result->frame;
@@ -160,6 +191,8 @@ int pk_result_write_json(const struct pk_result *result, struct pk_buf *out)
 	pk_buf_str(out, "]");
 	if (result->n_tensors)
 		pk_result_put_tensors(out, result);
+	if (result->class_map)
+		pk_result_put_map(out, result->class_map);
 	pk_buf_str(out, "}\n");
 	return pk_buf_error(out);
 }

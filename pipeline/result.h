@@ -28,8 +28,15 @@ struct pk_result_tensor {
 	size_t n;          // elements
 };
 // Values of one result that its line of JSON carries; a tensor that would exceed it is left out and
-// marked.
+// marked, and so are the runs of a class map.
 #define PK_RESULT_MAX_VALUES 4096
+
+// A class for every cell of a grid over the picture (decode family semantic).
+struct pk_result_map {
+	int width, height;       // cells; 0: there is none
+	const uint16_t *classes; // row-major, valid while the sinks run
+	float x1, y1, x2, y2;    // what the grid covers, source pixels; may reach over the picture
+};
 
 // Fixed memory, made once per context: nothing is allocated per frame.
 struct pk_result {
@@ -45,7 +52,8 @@ struct pk_result {
 	size_t n_detections;
 	const struct pk_result_tensor *tensors; // family raw only
 	size_t n_tensors;
-	int64_t age_ns;     // capture to now, filled when the sinks get it
+	const struct pk_result_map *class_map; // family semantic only; else NULL
+	int64_t age_ns;                        // capture to now, filled when the sinks get it
 	uint64_t n_dropped; // frames of this camera that no model saw, since it started
 };
 

@@ -210,7 +210,11 @@ static json_t *make_annotations(const struct pk_bundle_options *options)
 	json_t *annotations = json_object();
 	if (annotations && set_text(annotations, PK_ANNOTATION_TITLE, options->name) == 0 &&
 		set_text(annotations, PK_ANNOTATION_VERSION, options->version) == 0 &&
-		set_text(annotations, PK_ANNOTATION_CREATED, options->created) == 0)
+		set_text(annotations, PK_ANNOTATION_CREATED, options->created) == 0 &&
+		set_text(annotations, PK_ANNOTATION_MODEL_NAME, options->name) == 0 &&
+		set_text(annotations, PK_ANNOTATION_MODEL_SEQ, options->seq) == 0 &&
+		set_text(annotations, PK_ANNOTATION_TARGET, options->target) == 0 &&
+		set_text(annotations, PK_ANNOTATION_ROLLOUT, options->rollout) == 0)
 		return annotations;
 	json_decref(annotations);
 	return NULL;
@@ -283,6 +287,29 @@ static int check_text(const char *what, const char *text, struct pk_err *err)
 	return rc == 0 && text ? check_utf8(what, text, err) : rc;
 }
 
+static int check_number(const char *what, const char *text, int64_t max, struct pk_err *err)
+{
+	int64_t value;
+	int rc = text ? pk_manifest_parse_decimal(text, max, &value, err) : 0;
+	if (rc < 0)
+		pk_err_prefix(err, "%s", what);
+	return rc;
+}
+
+// What goes into the manifest's own annotations must be what its reader takes.
+static int check_identity(const struct pk_bundle_options *options, struct pk_err *err)
+{
+	int rc = check_number("seq", options->seq, PK_MODEL_SEQ_MAX, err);
+	if (rc == 0)
+		rc = check_number("rollout", options->rollout, 100, err);
+	if (rc == 0 && options->target) {
+		rc = pk_manifest_check_target(options->target, err);
+		if (rc < 0)
+			pk_err_prefix(err, "target");
+	}
+	return rc;
+}
+
 static int check_options(const struct pk_bundle_options *options, struct pk_err *err)
 {
 	if (!options->onnx_path || !options->card_path || !options->folder || !options->tag)
@@ -291,6 +318,8 @@ static int check_options(const struct pk_bundle_options *options, struct pk_err 
 	int rc = check_text("name", options->name, err);
 	if (rc == 0)
 		rc = check_text("version", options->version, err);
+	if (rc == 0)
+		rc = check_identity(options, err);
 	if (rc == 0)
 		rc = pk_ref_check_tag(options->tag, err);
 	if (rc == 0 && options->created && !is_utc_time(options->created))

@@ -19,7 +19,10 @@ struct pk_bundle_options {
 	const char *golden_dir; // every file in it (hidden ones not), no subfolders; or NULL
 	const char *const *golden_paths; // further golden samples, n_golden_paths of them
 	size_t n_golden_paths;
-	const char *name;    // of the model; or NULL
+	const char *name;    // of the model, also dev.picket.model.name; or NULL
+	const char *seq;     // dev.picket.model.seq: decimal, 0 .. 2^53; or NULL
+	const char *target;  // dev.picket.target: classes of nodes, "a,b"; or NULL
+	const char *rollout; // dev.picket.rollout: percent, 0 .. 100; or NULL
 	const char *version; // or NULL
 	const char *created; // "2026-11-30T19:24:27Z"; NULL: left out, so that equal inputs give
 			     // equal bytes

@@ -163,12 +163,6 @@ static int find_in(
 	}
 	if (!out->media_type)
 		return no_such_tag(manifests, tag, err);
-	if (strcmp(out->media_type, PK_MEDIA_INDEX) == 0 ||
-		strcmp(out->media_type, PK_MEDIA_DOCKER_INDEX) == 0)
-		return pk_fail(err, -ENOTSUP,
-			PK_LAYOUT_INDEX
-			": '%s' is an image index: name one of its manifests by digest",
-			tag);
 	return 0;
 }
 
@@ -229,7 +223,8 @@ static int open_parts(struct layout *layout, const char *location, struct pk_err
 	return layout->blobs_fd < 0 ? layout->blobs_fd : 0;
 }
 
-static int layout_open(const struct pk_ref *ref, void **impl, struct pk_err *err)
+static int layout_open(const struct pk_ref *ref,
+	pk_unused const struct pk_registry_options *options, void **impl, struct pk_err *err)
 {
 	struct layout *layout = malloc(sizeof(*layout));
 	if (!layout)
@@ -289,8 +284,8 @@ static int check_promise(
 	return 0;
 }
 
-static int layout_get_manifest(
-	void *impl, const struct pk_ref *ref, struct pk_buf *out, struct pk_err *err)
+static int layout_get_manifest(void *impl, const struct pk_ref *ref,
+	pk_unused struct pk_resolved *poll, struct pk_buf *out, struct pk_err *err)
 {
 	struct layout *layout = impl;
 	if (ref->has_digest)

@@ -22,7 +22,7 @@ extern const struct pk_registry_ops pk_layout_ops;
 int pk_layout_check_marker(const void *bytes, size_t n, struct pk_err *err) pk_must_check;
 
 // What tag names in index.json's bytes; *out is the caller's (pk_descriptor_finish). -ENOENT with
-// the tags that are there; -ENOTSUP when it is a nested index; -EINVAL when the index is malformed
-// or gives the tag twice with different digests.
+// the tags that are there; -EINVAL when the index is malformed or gives the tag twice with
+// different digests.
 int pk_layout_find(const void *bytes, size_t n, const char *tag, struct pk_descriptor *out,
 	struct pk_err *err) pk_must_check;

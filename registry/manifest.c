@@ -3,6 +3,7 @@
 #include "registry/manifest.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -24,6 +25,8 @@ void pk_manifest_destroy(struct pk_manifest *manifest)
 	free(manifest->layers);
 	free(manifest->artifact_type);
 	free(manifest->version);
+	free(manifest->model_name);
+	free(manifest->target);
 	free(manifest);
 }
 
@@ -158,6 +161,101 @@ static int parse_version(const json_t *root, struct pk_manifest *m, struct pk_er
 	return copy_text(PK_ANNOTATION_VERSION, version, &m->version, err);
 }
 
+int pk_manifest_parse_decimal(const char *text, int64_t max, int64_t *out, struct pk_err *err)
+{
+	int64_t value = 0;
+	size_t n = strlen(text);
+	if (n == 0 || strspn(text, "0123456789") != n || (n > 1 && text[0] == '0'))
+		return pk_fail(err, -EINVAL, "'%.40s': expected a decimal number", text);
+	for (size_t i = 0; i < n; i++) {
+		if (pk_mul_overflow(value, 10, &value) ||
+			pk_add_overflow(value, text[i] - '0', &value) || value > max)
+			return pk_fail(
+				err, -EINVAL, "'%.40s': at most %" PRId64 " is allowed", text, max);
+	}
+	*out = value;
+	return 0;
+}
+
+int pk_manifest_check_target(const char *text, struct pk_err *err)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789._-";
+	for (const char *class = text;;) {
+		size_t n = strspn(class, letters);
+		if (n == 0 || n > 63 || (class[n] && class[n] != ','))
+			return pk_fail(err, -EINVAL,
+				"'%.80s': expected classes of nodes separated by commas", text);
+		if (!class[n])
+			return 0;
+		class += n + 1;
+	}
+}
+
+bool pk_manifest_is_for(const struct pk_manifest *manifest, const char *target)
+{
+	size_t n = strlen(target);
+	const char *class = manifest->target;
+	for (; class; class = strchr(class, ',')) {
+		class += *class == ',';
+		if (strncmp(class, target, n) == 0 && (!class[n] || class[n] == ','))
+			return true;
+	}
+	return !manifest->target;
+}
+
+// 1: *out is the annotation's text, 0: there is none.
+static int find_text(const json_t *root, const char *key, const char **out, struct pk_err *err)
+{
+	int rc = pk_descriptor_annotation(root, key, out, err);
+	if (rc < 0 || !*out)
+		return rc;
+	rc = pk_descriptor_check_text(key, *out, err);
+	return rc < 0 ? rc : 1;
+}
+
+static int parse_number(
+	const json_t *root, const char *key, int64_t max, int64_t *out, struct pk_err *err)
+{
+	const char *text = NULL;
+	*out = -1;
+	int rc = find_text(root, key, &text, err);
+	if (rc <= 0)
+		return rc;
+	rc = pk_manifest_parse_decimal(text, max, out, err);
+	if (rc < 0)
+		pk_err_prefix(err, "annotations: %s", key);
+	return rc;
+}
+
+static int parse_target(const json_t *root, struct pk_manifest *m, struct pk_err *err)
+{
+	const char *text = NULL;
+	int rc = find_text(root, PK_ANNOTATION_TARGET, &text, err);
+	if (rc <= 0)
+		return rc;
+	rc = pk_manifest_check_target(text, err);
+	if (rc == 0)
+		return copy_text(PK_ANNOTATION_TARGET, text, &m->target, err);
+	pk_err_prefix(err, "annotations: " PK_ANNOTATION_TARGET);
+	return rc;
+}
+
+static int parse_identity(const json_t *root, struct pk_manifest *m, struct pk_err *err)
+{
+	const char *name = NULL;
+	int64_t percent = -1;
+	int rc = find_text(root, PK_ANNOTATION_MODEL_NAME, &name, err);
+	if (rc > 0)
+		rc = copy_text(PK_ANNOTATION_MODEL_NAME, name, &m->model_name, err);
+	if (rc == 0)
+		rc = parse_number(
+			root, PK_ANNOTATION_MODEL_SEQ, PK_MODEL_SEQ_MAX, &m->model_seq, err);
+	if (rc == 0)
+		rc = parse_number(root, PK_ANNOTATION_ROLLOUT, 100, &percent, err);
+	m->rollout_percent = (int)percent;
+	return rc < 0 ? rc : parse_target(root, m, err);
+}
+
 static int parse_root(const json_t *root, struct pk_manifest *m, struct pk_err *err)
 {
 	static int (*const parts[])(const json_t *, struct pk_manifest *, struct pk_err *) = {
@@ -165,6 +263,7 @@ static int parse_root(const json_t *root, struct pk_manifest *m, struct pk_err *
 		parse_artifact_type,
 		parse_layers,
 		parse_version,
+		parse_identity,
 	};
 	int rc = check_kind(root, err);
 	if (rc == 0)

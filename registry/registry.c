@@ -1,28 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of transports, and pulling an artifact through one of them into the store.
-#include "registry/registry.h"
-
+// The table of transports, and reading single things through one of them.
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-#include "base/checked.h"
+#include "base/json.h"
+#include "registry/descriptor.h"
+#include "registry/index.h"
 #include "registry/layout.h"
 #include "registry/media_type.h"
-
-struct pk_registry {
-	const struct pk_registry_ops *ops;
-	void *impl;
-};
+#include "registry/registry_private.h"
+#include "registry/remote.h"
+#include "registry/tarball.h"
+#include "registry/web.h"
 
 static const struct pk_registry_ops *const transports[] = {
+	&pk_remote_ops,
 	&pk_layout_ops,
+	&pk_tarball_ops,
+	&pk_web_ops,
 	NULL,
 };
 
-int pk_registry_open(const struct pk_ref *ref, struct pk_registry **out, struct pk_err *err)
+int pk_registry_open(const struct pk_ref *ref, const struct pk_registry_options *options,
+	struct pk_registry **out, struct pk_err *err)
 {
+	static const struct pk_registry_options defaults;
 	*out = NULL;
 	const struct pk_registry_ops *const *ops = transports;
 	while (*ops && strcmp((*ops)->scheme, ref->scheme) != 0)
@@ -33,7 +40,8 @@ int pk_registry_open(const struct pk_ref *ref, struct pk_registry **out, struct 
 	if (!registry)
 		return pk_fail(err, -ENOMEM, "out of memory");
 	registry->ops = *ops;
-	int rc = registry->ops->open(ref, &registry->impl, err);
+	registry->options = options ? options : &defaults;
+	int rc = registry->ops->open(ref, registry->options, &registry->impl, err);
 	if (rc < 0) {
 		free(registry);
 		return rc;
@@ -50,249 +58,166 @@ void pk_registry_close(struct pk_registry *registry)
 	free(registry);
 }
 
-// One pull: what is under way and how far it is.
-struct pull {
-	struct pk_registry *registry;
-	struct pk_store *store;
-	const struct pk_pull_progress *progress; // or NULL
-	struct pk_store_write *write;            // the blob under way
-	int64_t done_bytes;                      // of blobs that are finished
-	int64_t total_bytes;
-};
-
-static int report(const struct pull *pull, int64_t under_way_bytes, struct pk_err *err)
+static int check_digest(const struct pk_buf *bytes, const struct pk_digest *wanted,
+	const char *what, struct pk_err *err)
 {
-	const struct pk_pull_progress *progress = pull->progress;
-	if (!progress || !progress->update)
-		return 0;
-	int64_t done = pull->done_bytes + under_way_bytes;
-	if (progress->update(progress->ctx, done, pull->total_bytes) == 0)
-		return 0;
-	return pk_fail(err, -ECANCELED, "cancelled");
-}
-
-static void report_blob(
-	const struct pull *pull, const char *name, const struct pk_descriptor *blob, bool fetched)
-{
-	if (pull->progress && pull->progress->blob)
-		pull->progress->blob(pull->progress->ctx, name, blob, fetched);
-}
-
-static int landed(void *ctx, struct pk_err *err)
-{
-	struct pull *pull = ctx;
-	int rc = pk_store_write_advance(pull->write, err);
-	if (rc < 0)
-		return rc;
-	return report(pull, pk_store_write_have(pull->write), err);
-}
-
-// Bytes into the partial file that pull->write stands for.
-static int transfer(struct pull *pull, const struct pk_descriptor *blob, struct pk_err *err)
-{
-	const struct pk_registry_watch watch = {.landed = landed, .ctx = pull};
-	const struct pk_registry *registry = pull->registry;
-	int64_t have = pk_store_write_have(pull->write);
-	int rc = report(pull, have, err);
-	if (rc < 0 || have == blob->size)
-		return rc;
-	registry->ops->watch(registry->impl, &watch);
-	rc = registry->ops->get_blob(
-		registry->impl, blob, pk_store_write_fd(pull->write), have, err);
-	registry->ops->watch(registry->impl, NULL);
-	return rc;
-}
-
-// *resumed: the blob was continued from an earlier attempt's bytes.
-static int fetch_once(
-	struct pull *pull, const struct pk_descriptor *blob, bool *resumed, struct pk_err *err)
-{
-	int rc = pk_store_begin(pull->store, &blob->digest, blob->size, &pull->write, err);
-	if (rc < 0)
-		return rc;
-	*resumed = pk_store_write_have(pull->write) > 0;
-	rc = transfer(pull, blob, err);
-	struct pk_store_write *write = pk_steal(pull->write);
-	if (rc == 0)
-		return pk_store_finish(write, err);
-	// Wrong bytes are worth nothing; of a cut transfer the next attempt goes on.
-	if (rc == -EBADMSG)
-		pk_store_discard(write);
-	else
-		pk_store_abort(write);
-	return rc;
-}
-
-static bool is_empty_blob(const struct pk_descriptor *blob)
-{
-	struct pk_digest empty;
-	return blob->size == (int64_t)strlen(PK_EMPTY_TEXT) &&
-	       pk_digest_parse(PK_EMPTY_DIGEST, &empty) == 0 &&
-	       pk_digest_equal(&blob->digest, &empty);
-}
-
-static int fetch(struct pull *pull, const struct pk_descriptor *blob, struct pk_err *err)
-{
-	if (is_empty_blob(blob))
-		return pk_store_put(
-			pull->store, &blob->digest, PK_EMPTY_TEXT, strlen(PK_EMPTY_TEXT), err);
-	bool resumed = false;
-	int rc = fetch_once(pull, blob, &resumed, err);
-	// The prefix of an earlier attempt may be at fault (a power cut): once more from the start.
-	if (rc == -EBADMSG && resumed)
-		rc = fetch_once(pull, blob, &resumed, err);
-	return rc;
-}
-
-static int ensure_blob(
-	struct pull *pull, const char *name, const struct pk_descriptor *blob, struct pk_err *err)
-{
-	bool there = pk_store_has(pull->store, &blob->digest, blob->size);
-	if (!there) {
-		int rc = fetch(pull, blob, err);
-		if (rc < 0) {
-			pk_err_prefix(err, "%s", name ? name : "layer");
-			return rc;
-		}
-		pull->done_bytes += blob->size;
-	}
-	report_blob(pull, name, blob, !there);
-	return 0;
-}
-
-// Config first, then the layers: every blob that the manifest names.
-static const struct pk_descriptor *nth_blob(const struct pk_manifest *manifest, size_t i)
-{
-	return i == 0 ? &manifest->config : &manifest->layers[i - 1];
-}
-
-static bool named_before(const struct pk_manifest *manifest, size_t i)
-{
-	for (size_t j = 0; j < i; j++)
-		if (pk_digest_equal(&nth_blob(manifest, j)->digest, &nth_blob(manifest, i)->digest))
-			return true;
-	return false;
-}
-
-// Bytes to come; a part of the sum that the manifest's parser has checked for overflow.
-static int64_t missing_bytes(const struct pull *pull, const struct pk_manifest *manifest)
-{
-	int64_t sum = 0;
-	for (size_t i = 0; i <= manifest->n_layers; i++) {
-		const struct pk_descriptor *blob = nth_blob(manifest, i);
-		if (!named_before(manifest, i) &&
-			!pk_store_has(pull->store, &blob->digest, blob->size))
-			sum += blob->size;
-	}
-	return sum;
-}
-
-// The manifest goes last: once it is in the store, everything that it names is.
-static int store_manifest(struct pull *pull, const struct pk_manifest *manifest,
-	const struct pk_buf *bytes, struct pk_err *err)
-{
-	const struct pk_descriptor self = {
-		.media_type = (char[]){PK_MEDIA_MANIFEST},
-		.digest = manifest->digest,
-		.size = (int64_t)bytes->len,
-	};
-	bool there = pk_store_has(pull->store, &self.digest, self.size);
-	if (!there) {
-		int rc = pk_store_put(
-			pull->store, &self.digest, pk_buf_cstr(bytes), bytes->len, err);
-		if (rc < 0)
-			return rc;
-	}
-	report_blob(pull, "manifest", &self, !there);
-	return 0;
-}
-
-static int pull_all(struct pull *pull, const struct pk_manifest *manifest,
-	const struct pk_buf *bytes, struct pk_err *err)
-{
-	int64_t need;
-	pull->total_bytes = missing_bytes(pull, manifest);
-	if (pk_add_overflow(pull->total_bytes, (int64_t)bytes->len, &need))
-		need = INT64_MAX;
-	int rc = pull->total_bytes > 0 ? pk_store_room(pull->store, need, err) : 0;
-	for (size_t i = 0; rc == 0 && i <= manifest->n_layers; i++) {
-		const struct pk_descriptor *blob = nth_blob(manifest, i);
-		rc = ensure_blob(pull, i == 0 ? "config" : blob->title, blob, err);
-	}
-	return rc < 0 ? rc : store_manifest(pull, manifest, bytes, err);
-}
-
-// The raw bytes of the manifest that ref names, checked against its digest when it has one.
-static int get_manifest(struct pk_registry *registry, const struct pk_ref *ref,
-	struct pk_buf *bytes, struct pk_digest *digest, struct pk_err *err)
-{
-	int rc = registry->ops->get_manifest(registry->impl, ref, bytes, err);
-	if (rc < 0)
-		return rc;
-	rc = pk_digest_bytes(pk_buf_cstr(bytes), bytes->len, digest);
-	if (rc < 0)
-		return pk_fail(err, rc, "manifest: cannot hash");
-	if (ref->has_digest && !pk_digest_equal(digest, &ref->digest))
-		return pk_fail(err, -EBADMSG, "manifest: its bytes do not match the digest");
-	return 0;
-}
-
-static int open_and_get(const struct pk_ref *ref, struct pk_registry **registry,
-	struct pk_buf *bytes, struct pk_digest *digest, struct pk_err *err)
-{
-	int rc = pk_registry_open(ref, registry, err);
-	return rc < 0 ? rc : get_manifest(*registry, ref, bytes, digest, err);
-}
-
-static int pull_ref(
-	const struct pk_ref *ref, struct pull *pull, struct pk_manifest **out, struct pk_err *err)
-{
-	struct pk_buf bytes pk_auto_buf;
-	pk_auto(pk_registry) registry = NULL;
-	pk_auto(pk_manifest) manifest = NULL;
 	struct pk_digest digest;
-	pk_buf_init(&bytes, PK_MANIFEST_MAX_BYTES);
-	int rc = open_and_get(ref, &registry, &bytes, &digest, err);
-	if (rc == 0)
-		rc = pk_manifest_parse(pk_buf_cstr(&bytes), bytes.len, &manifest, err);
+	int rc = pk_digest_bytes(pk_buf_cstr(bytes), bytes->len, &digest);
 	if (rc < 0)
-		return rc;
-	pull->registry = registry;
-	rc = pull_all(pull, manifest, &bytes, err);
-	if (rc < 0)
-		return rc;
-	*out = pk_steal(manifest);
+		return pk_fail(err, rc, "%s: cannot hash", what);
+	if (!pk_digest_equal(&digest, wanted))
+		return pk_fail(err, -EBADMSG, "%s: its bytes do not match the digest", what);
 	return 0;
 }
 
-int pk_pull(const char *ref_text, struct pk_store *store, const struct pk_pull_progress *progress,
-	struct pk_manifest **manifest, struct pk_err *err)
+static int get_checked(struct pk_registry *registry, const struct pk_ref *ref,
+	struct pk_resolved *poll, struct pk_buf *bytes, struct pk_err *err)
+{
+	int rc = registry->ops->get_manifest(registry->impl, ref, poll, bytes, err);
+	// A plain file's digest is the file's: the manifest is made here.
+	bool is_pinned = ref->has_digest && strcmp(ref->scheme, "https") != 0;
+	if (rc < 0 || (poll && poll->not_modified) || !is_pinned)
+		return rc;
+	return check_digest(bytes, &ref->digest, "manifest", err);
+}
+
+// Replaces an image index by the manifest that it has for this platform.
+static int select_platform(struct pk_registry *registry, const struct pk_ref *ref,
+	struct pk_buf *bytes, struct pk_err *err)
+{
+	struct pk_descriptor chosen;
+	struct pk_ref by_digest = *ref;
+	int rc = pk_index_select(pk_buf_cstr(bytes), bytes->len, &chosen, err);
+	if (rc <= 0)
+		return rc;
+	by_digest.has_digest = true;
+	by_digest.digest = chosen.digest;
+	int64_t size = chosen.size;
+	pk_descriptor_finish(&chosen);
+	pk_buf_clear(bytes);
+	rc = get_checked(registry, &by_digest, NULL, bytes, err);
+	if (rc == 0 && (int64_t)bytes->len != size)
+		rc = pk_fail(err, -EBADMSG,
+			"manifest: %zu bytes instead of the %" PRId64 " that the index announces",
+			bytes->len, size);
+	return rc;
+}
+
+int pk_registry_get(struct pk_registry *registry, const struct pk_ref *ref,
+	struct pk_resolved *poll, struct pk_buf *bytes, struct pk_err *err)
+{
+	int rc = get_checked(registry, ref, poll, bytes, err);
+	if (rc < 0 || (poll && poll->not_modified))
+		return rc;
+	rc = select_platform(registry, ref, bytes, err);
+	if (rc == 0 && poll && pk_digest_bytes(pk_buf_cstr(bytes), bytes->len, &poll->digest) < 0)
+		rc = pk_fail(err, -ENOMEM, "manifest: cannot hash");
+	return rc;
+}
+
+int pk_resolve(const char *ref_text, const struct pk_registry_options *options,
+	struct pk_resolved *inout, struct pk_err *err)
 {
 	struct pk_ref ref;
-	*manifest = NULL;
+	struct pk_buf bytes pk_auto_buf;
+	pk_auto(pk_registry) registry = NULL;
+	inout->not_modified = false;
+	inout->retry_after_ns = 0;
+	pk_buf_init(&bytes, PK_MANIFEST_MAX_BYTES);
 	int rc = pk_ref_parse(ref_text, &ref, err);
 	if (rc < 0)
 		return rc;
-	struct pull pull = {.store = store, .progress = progress};
-	rc = pull_ref(&ref, &pull, manifest, err);
+	rc = pk_registry_open(&ref, options, &registry, err);
+	if (rc == 0)
+		rc = pk_registry_get(registry, &ref, inout, &bytes, err);
 	pk_ref_finish(&ref);
 	if (rc < 0)
 		pk_err_prefix(err, "%s", ref_text);
 	return rc;
 }
 
-int pk_resolve(const char *ref_text, struct pk_digest *out, struct pk_err *err)
+int pk_registry_manifest(struct pk_registry *registry, const struct pk_ref *ref, size_t max,
+	struct pk_buf *out, struct pk_err *err)
 {
-	struct pk_ref ref;
-	int rc = pk_ref_parse(ref_text, &ref, err);
+	struct pk_buf bytes pk_auto_buf;
+	pk_buf_init(&bytes, max);
+	int rc = get_checked(registry, ref, NULL, &bytes, err);
+	if (rc == 0 && pk_buf_append(out, pk_buf_cstr(&bytes), bytes.len) < 0)
+		rc = pk_fail(err, -EFBIG, "manifest: too big");
+	return rc;
+}
+
+static int read_back(int fd, int64_t size, struct pk_buf *out)
+{
+	if (size == 0)
+		return 0;
+	void *bytes = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return -errno;
+	int rc = pk_buf_append(out, bytes, (size_t)size);
+	munmap(bytes, (size_t)size);
+	return rc;
+}
+
+// 0 when the fd holds what the descriptor promises.
+static int check_fd(int fd, const struct pk_descriptor *blob, struct pk_err *err)
+{
+	char text[PK_DIGEST_TEXT];
+	struct pk_digest digest;
+	pk_digest_format(&blob->digest, text);
+	off_t end = lseek(fd, 0, SEEK_END);
+	if (end != blob->size)
+		return pk_fail(err, -EBADMSG, "%s: %" PRId64 " bytes instead of %" PRId64, text,
+			(int64_t)end, blob->size);
+	int rc = pk_digest_fd(fd, &digest, err);
+	if (rc == 0 && !pk_digest_equal(&digest, &blob->digest))
+		rc = pk_fail(err, -EBADMSG, "%s: its bytes do not match the digest", text);
+	return rc;
+}
+
+int pk_registry_blob(struct pk_registry *registry, const struct pk_descriptor *blob, size_t max,
+	struct pk_buf *out, struct pk_err *err)
+{
+	if (blob->size < 0 || (uint64_t)blob->size > max)
+		return pk_fail(err, -EFBIG, "blob: %" PRId64 " bytes, at most %zu are allowed",
+			blob->size, max);
+	pk_auto_close int fd = memfd_create("picket-blob", MFD_CLOEXEC);
+	if (fd < 0)
+		return pk_fail_errno(err, "memfd");
+	int rc = blob->size == 0 ? 0 : registry->ops->get_blob(registry->impl, blob, fd, 0, err);
+	if (rc == 0)
+		rc = check_fd(fd, blob, err);
 	if (rc < 0)
 		return rc;
+	rc = read_back(fd, blob->size, out);
+	return rc < 0 ? pk_fail(err, rc, "blob: %s", strerror(-rc)) : 0;
+}
+
+// The tag that stands in for the referrers API (distribution-spec, "Referrers Tag Schema").
+static int get_by_tag(struct pk_registry *registry, const struct pk_digest *subject,
+	struct pk_buf *out, struct pk_err *err)
+{
+	char tag[PK_DIGEST_TEXT];
+	pk_digest_format(subject, tag);
+	tag[strlen("sha256")] = '-';
+	const struct pk_ref ref = {.scheme = registry->ops->scheme, .tag = tag};
+	return registry->ops->get_manifest(registry->impl, &ref, NULL, out, err);
+}
+
+int pk_registry_referrers(struct pk_registry *registry, const struct pk_digest *subject,
+	const char *artifact_type, struct pk_buf *index_json, struct pk_err *err)
+{
 	struct pk_buf bytes pk_auto_buf;
-	pk_auto(pk_registry) registry = NULL;
 	pk_buf_init(&bytes, PK_MANIFEST_MAX_BYTES);
-	rc = open_and_get(&ref, &registry, &bytes, out, err);
-	pk_ref_finish(&ref);
-	if (rc < 0)
-		pk_err_prefix(err, "%s", ref_text);
-	return rc;
+	int rc = -ENOENT;
+	if (registry->ops->get_referrers)
+		rc = registry->ops->get_referrers(
+			registry->impl, subject, artifact_type, &bytes, err);
+	if (rc == -ENOENT)
+		rc = get_by_tag(registry, subject, &bytes, err);
+	if (rc < 0 && rc != -ENOENT)
+		return rc;
+	if (rc == -ENOENT)
+		pk_buf_clear(&bytes);
+	return pk_index_filter(pk_buf_cstr(&bytes), bytes.len, artifact_type, index_json, err);
 }

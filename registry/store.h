@@ -12,8 +12,21 @@
 
 struct pk_store;
 
-// Creates the folders when missing (ROOT/blobs/sha256, ROOT/blobs/bad, ROOT/tmp; owner only).
-// quota_bytes bounds the sum of all files in them; 0: no limit.
+#define PK_STORE_RESERVE_DEFAULT 0    // max(64 MiB, 5 % of the file system)
+#define PK_STORE_RESERVE_NONE    (-1) // the disk may be filled to the last byte
+
+struct pk_store_options {
+	int64_t quota_bytes;   // of the sum of all files; 0: no limit
+	int64_t reserve_bytes; // of the disk stay free; or one of the above
+};
+
+// Creates the folders when missing (ROOT/blobs/sha256, ROOT/blobs/bad, ROOT/tmp; owner only), drops
+// partial files that are of no use (a week old, or of a blob that is there), and holds ROOT/lock
+// shared until it is closed: any number of processes may fetch (one per blob), one at a time
+// cleans, alone (gc.h). options: NULL for the defaults. -EBUSY: the store is being cleaned.
+int pk_store_open_with(const char *root, const struct pk_store_options *options,
+	struct pk_store **out, struct pk_err *err) pk_must_check;
+// The same with a quota and the default reserve.
 int pk_store_open(const char *root, int64_t quota_bytes, struct pk_store **out, struct pk_err *err)
 	pk_must_check;
 void pk_store_close(struct pk_store *store);
@@ -26,16 +39,38 @@ bool pk_store_has(const struct pk_store *store, const struct pk_digest *digest, 
 // Re-hashes a blob: 0, -ENOENT, or -EBADMSG (it is then moved aside to blobs/bad/).
 int pk_store_verify(struct pk_store *store, const struct pk_digest *digest, struct pk_err *err);
 
-// Bytes in the store: blobs, bad blobs, partial files.
+// Bytes in the store: blobs, bad blobs, partial files (with the room that is taken for them), and
+// what ROOT/engines and ROOT/timing hold.
 int pk_store_usage(const struct pk_store *store, int64_t *bytes, struct pk_err *err) pk_must_check;
-// 0 when need more bytes stay within the quota, else -ENOSPC with the figures.
+
+struct pk_store_part_usage {
+	int64_t bytes;
+	int n_files;
+};
+struct pk_store_usage_detail {
+	struct pk_store_part_usage blobs, bad, parts, engines, timing;
+	int64_t total_bytes;
+	int64_t quota_bytes;   // 0: none
+	int64_t reserve_bytes; // 0: none
+	int64_t disk_free_bytes, disk_bytes;
+};
+int pk_store_usage_detail(const struct pk_store *store, struct pk_store_usage_detail *out,
+	struct pk_err *err) pk_must_check;
+
+// 0 when need more bytes stay within the quota and leave the reserve free, else -ENOSPC with the
+// figures.
 int pk_store_room(const struct pk_store *store, int64_t need_bytes, struct pk_err *err)
 	pk_must_check;
+// Room that a blob of this size still needs: 0 when it is there, less when a part of it is.
+int64_t pk_store_need_bytes(
+	const struct pk_store *store, const struct pk_digest *digest, int64_t size);
 
 // Writing: begin gives an fd (a partial file of an earlier attempt is continued: *have bytes are
 // there and were hashed again), the caller appends, finish checks size and digest, then makes it
 // visible (fsync + rename). A mismatch is -EBADMSG and nothing stays. begin fails before any byte
-// is written: -ENOSPC (quota or disk, with the figures), -EBUSY (another process writes this blob).
+// is written: -ENOSPC (quota, reserve or disk, with the figures), -EBUSY (another process writes
+// this blob). Once the disk has refused to keep what was written (fsync), the partial file is not
+// kept either.
 struct pk_store_write;
 int pk_store_begin(struct pk_store *store, const struct pk_digest *digest, int64_t size,
 	struct pk_store_write **out, struct pk_err *err) pk_must_check;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/checked.h"
+#include "base/fault.h"
 #include "base/fs.h"
 #include "registry/store_private.h"
 
@@ -22,27 +23,34 @@ struct pk_store_write {
 	struct pk_store *store;
 	struct pk_digest digest;
 	char text[PK_DIGEST_TEXT];
-	char part[PK_DIGEST_TEXT + 8]; // "<hex>.part" below tmp/
+	char part[PK_STORE_PART_NAME]; // "<hex>.part" below tmp/
 	int64_t size;
 	int fd;
 	struct pk_hasher *hasher;
 	int64_t n_hashed;
 	int64_t n_flushed;
+	bool lost; // the disk refused to keep what was written
 	uint8_t *chunk;
 };
 
 static void write_free(struct pk_store_write *write)
 {
 	if (write->fd >= 0)
-		close(write->fd); // drops the lock too
+		pk_fsops()->close(write->fd); // drops the lock too
 	pk_hasher_destroy(write->hasher);
 	free(write->chunk);
 	free(write);
 }
 
+// After a failed fsync the pages may be gone although a retry would say that all is well: such a
+// partial file is not to be trusted, so it goes.
 void pk_store_abort(struct pk_store_write *write)
 {
-	if (write)
+	if (!write)
+		return;
+	if (write->lost)
+		pk_store_discard(write);
+	else
 		write_free(write);
 }
 
@@ -50,7 +58,7 @@ void pk_store_discard(struct pk_store_write *write)
 {
 	if (!write)
 		return;
-	unlinkat(write->store->tmp_fd, write->part, 0);
+	pk_fsops()->unlink(write->store->tmp_fd, write->part, 0);
 	write_free(write);
 }
 
@@ -80,7 +88,7 @@ static int open_part(struct pk_store_write *write, struct pk_err *err)
 	const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
 	for (int i = 0; i < MAX_LOCK_ATTEMPT; i++) {
 		struct stat st;
-		write->fd = openat(write->store->tmp_fd, write->part, flags, 0600);
+		write->fd = pk_fsops()->open(write->store->tmp_fd, write->part, flags, 0600);
 		if (write->fd < 0)
 			return pk_fail_errno(err, "store: tmp/%s", write->part);
 		if (fstat(write->fd, &st) < 0 || !S_ISREG(st.st_mode))
@@ -91,7 +99,7 @@ static int open_part(struct pk_store_write *write, struct pk_err *err)
 				err, -EBUSY, "store: another process is fetching %s", write->text);
 		if (still_named(write))
 			return 0;
-		close(write->fd);
+		pk_fsops()->close(write->fd);
 		write->fd = -1;
 	}
 	return pk_fail(err, -EBUSY, "store: tmp/%s keeps vanishing", write->part);
@@ -124,6 +132,18 @@ static int hash_up_to(struct pk_store_write *write, int64_t end, struct pk_err *
 	return 0;
 }
 
+// What is on the disk and hashed needs no memory: the frames need it more.
+static int flush(struct pk_store_write *write, struct pk_err *err)
+{
+	write->n_flushed = write->n_hashed;
+	if (pk_fsops()->fdatasync(write->fd) < 0) {
+		write->lost = true;
+		return pk_fail_errno(err, "store: fdatasync of tmp/%s", write->part);
+	}
+	(void)posix_fadvise(write->fd, 0, write->n_flushed, POSIX_FADV_DONTNEED);
+	return 0;
+}
+
 int pk_store_write_advance(struct pk_store_write *write, struct pk_err *err)
 {
 	struct stat st;
@@ -141,10 +161,8 @@ int pk_store_write_advance(struct pk_store_write *write, struct pk_err *err)
 	int rc = hash_up_to(write, st.st_size, err);
 	if (rc < 0)
 		return rc;
-	if (write->n_hashed - write->n_flushed < FLUSH_BYTES)
-		return 0;
-	write->n_flushed = write->n_hashed;
-	return fdatasync(write->fd) < 0 ? pk_fail_errno(err, "store: tmp/%s", write->part) : 0;
+	PK_FAULT("store/advance");
+	return write->n_hashed - write->n_flushed < FLUSH_BYTES ? 0 : flush(write, err);
 }
 
 // What an earlier attempt left is taken over, unless there is more of it than the blob is long.
@@ -156,7 +174,7 @@ static int take_prefix(struct pk_store_write *write, struct pk_err *err)
 		return rc;
 	if (fstat(write->fd, &st) < 0)
 		return pk_fail_errno(err, "store: tmp/%s", write->part);
-	if (st.st_size > write->size && ftruncate(write->fd, 0) < 0)
+	if (st.st_size > write->size && pk_fsops()->ftruncate(write->fd, 0) < 0)
 		return pk_fail_errno(err, "store: tmp/%s", write->part);
 	rc = pk_store_write_advance(write, err);
 	if (rc < 0)
@@ -169,15 +187,16 @@ static int take_prefix(struct pk_store_write *write, struct pk_err *err)
 // Early word of a full disk: the blocks are taken now, the length still tells how far we are.
 static int reserve_disk(struct pk_store_write *write, struct pk_err *err)
 {
+	const struct pk_fsops *ops = pk_fsops();
 	int64_t missing = write->size - write->n_hashed;
 	if (missing == 0)
 		return 0;
-	if (fallocate(write->fd, FALLOC_FL_KEEP_SIZE, write->n_hashed, missing) == 0)
+	if (ops->fallocate(write->fd, FALLOC_FL_KEEP_SIZE, write->n_hashed, missing) == 0)
 		return 0;
 	if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
 		return 0; // this file system cannot; the writes will tell
 	int code = errno == EFBIG ? -EFBIG : -ENOSPC;
-	if (ftruncate(write->fd, write->n_hashed) < 0) // gives back what it got
+	if (ops->ftruncate(write->fd, write->n_hashed) < 0) // gives back what it got
 		return pk_fail_errno(err, "store: tmp/%s", write->part);
 	return pk_fail(err, code, "store: the disk has no room for %" PRId64 " more bytes of %s",
 		missing, write->text);
@@ -185,20 +204,41 @@ static int reserve_disk(struct pk_store_write *write, struct pk_err *err)
 
 static int check_room(struct pk_store_write *write, struct pk_err *err)
 {
-	// The bad copy has done its duty once a fresh one is on its way.
-	unlinkat(write->store->bad_fd, pk_store_hex(write->text), 0);
-	return pk_store_room(write->store, write->size - write->n_hashed, err);
+	const struct pk_store *store = write->store;
+	struct stat st;
+	if (fstat(write->fd, &st) < 0)
+		return pk_fail_errno(err, "store: tmp/%s", write->part);
+	int64_t allocated = PK_MAX((int64_t)st.st_size, (int64_t)st.st_blocks * 512);
+	int rc = pk_store_room_for(store, write->part, write->size, allocated, err);
+	// The bad copy is the first to make room for a fresh one.
+	if (rc == -ENOSPC && pk_fsops()->unlink(store->bad_fd, pk_store_hex(write->text), 0) == 0)
+		rc = pk_store_room_for(store, write->part, write->size, allocated, err);
+	return rc;
+}
+
+// Nobody else looks at the room between our look and our taking it.
+static int take_room(struct pk_store_write *write, struct pk_err *err)
+{
+	int tmp_fd = write->store->tmp_fd;
+	if (flock(tmp_fd, LOCK_EX) < 0)
+		return pk_fail_errno(err, "store: lock of tmp");
+	int rc = check_room(write, err);
+	if (rc == 0)
+		rc = reserve_disk(write, err);
+	(void)flock(tmp_fd, LOCK_UN);
+	return rc;
 }
 
 static int prepare(struct pk_store_write *write, struct pk_err *err)
 {
 	int rc = open_part(write, err);
+	if (rc < 0)
+		return rc;
+	PK_FAULT("store/part");
+	rc = take_prefix(write, err);
 	if (rc == 0)
-		rc = take_prefix(write, err);
-	if (rc == 0)
-		rc = check_room(write, err);
-	if (rc == 0)
-		rc = reserve_disk(write, err);
+		rc = take_room(write, err);
+	PK_FAULT("store/room");
 	return rc;
 }
 
@@ -216,7 +256,8 @@ int pk_store_begin(struct pk_store *store, const struct pk_digest *digest, int64
 	write->size = size;
 	write->fd = -1;
 	pk_digest_format(digest, write->text);
-	snprintf(write->part, sizeof(write->part), "%s.part", pk_store_hex(write->text));
+	snprintf(write->part, sizeof(write->part), "%s" PK_STORE_PART_SUFFIX,
+		pk_store_hex(write->text));
 	write->chunk = malloc(CHUNK_BYTES);
 	int rc = write->chunk ? prepare(write, err) : pk_fail(err, -ENOMEM, "store: out of memory");
 	if (rc == 0) {
@@ -251,18 +292,39 @@ static int check_content(struct pk_store_write *write, struct pk_err *err)
 	return 0;
 }
 
+static int sync_part(struct pk_store_write *write, struct pk_err *err)
+{
+	const struct pk_fsops *ops = pk_fsops();
+	if (ops->fchmod(write->fd, 0400) < 0)
+		return pk_fail_errno(err, "store: tmp/%s", write->part);
+	PK_FAULT("store/checked");
+	if (ops->fsync(write->fd) < 0)
+		return pk_fail_errno(err, "store: fsync of tmp/%s", write->part);
+	(void)posix_fadvise(write->fd, 0, 0, POSIX_FADV_DONTNEED);
+	PK_FAULT("store/synced");
+	return 0;
+}
+
 // Content first, then the name: a name never points at bytes that a power cut may still take.
 static int publish(struct pk_store_write *write, struct pk_err *err)
 {
+	const struct pk_fsops *ops = pk_fsops();
 	const struct pk_store *store = write->store;
-	if (fchmod(write->fd, 0400) < 0)
-		return pk_fail_errno(err, "store: tmp/%s", write->part);
-	if (fsync(write->fd) < 0)
-		return pk_fail_errno(err, "store: fsync of tmp/%s", write->part);
-	if (renameat(store->tmp_fd, write->part, store->blobs_fd, pk_store_hex(write->text)) < 0)
+	const char *hex = pk_store_hex(write->text);
+	int rc = sync_part(write, err);
+	if (rc < 0)
+		return rc;
+	if (ops->rename(store->tmp_fd, write->part, store->blobs_fd, hex) < 0)
 		return pk_fail_errno(err, "store: cannot name %s", write->text);
-	if (fsync(store->blobs_fd) < 0 || fsync(store->tmp_fd) < 0)
-		return pk_fail_errno(err, "store: fsync of the folder");
+	PK_FAULT("store/named");
+	if (ops->fsync(store->blobs_fd) < 0 || ops->fsync(store->tmp_fd) < 0) {
+		rc = pk_fail_errno(err, "store: fsync of the folder");
+		ops->unlink(store->blobs_fd, hex, 0); // who finds it would believe that it stays
+		return rc;
+	}
+	PK_FAULT("store/durable");
+	if (faccessat(store->bad_fd, hex, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		ops->unlink(store->bad_fd, hex, 0); // it has done its duty
 	return 0;
 }
 
@@ -271,8 +333,6 @@ int pk_store_finish(struct pk_store_write *write, struct pk_err *err)
 	int rc = check_content(write, err);
 	if (rc == 0)
 		rc = publish(write, err);
-	// After a failed fsync the pages may be gone although a retry would say that all is well:
-	// the partial file is not to be trusted in any case.
 	if (rc < 0)
 		pk_store_discard(write);
 	else
@@ -288,7 +348,7 @@ int pk_store_put(struct pk_store *store, const struct pk_digest *digest, const v
 	if (rc < 0)
 		return rc;
 	// Nothing is saved by continuing what is in memory anyway.
-	if (ftruncate(write->fd, 0) < 0 || lseek(write->fd, 0, SEEK_SET) < 0)
+	if (pk_fsops()->ftruncate(write->fd, 0) < 0 || lseek(write->fd, 0, SEEK_SET) < 0)
 		rc = -errno;
 	if (rc == 0)
 		rc = pk_store_write_advance(write, err); // the old prefix is no longer hashed

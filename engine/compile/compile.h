@@ -7,10 +7,13 @@
 #include "engine/engine.h"
 #include "engine/ir/graph.h"
 
+struct pk_onnx_model;
+
 // An ONNX file and the graph imported from it; the graph's constants point into the map.
 struct pk_source_model {
 	struct pk_fs_map map;
-	struct pk_arena *arena; // of the ONNX records
+	struct pk_arena *arena;     // of the ONNX records
+	struct pk_onnx_model *onnx; // its metadata
 	struct pk_digest digest;
 	struct pk_graph *graph;
 };

@@ -40,15 +40,15 @@ int pk_source_model_open(struct pk_source_model *model, const char *path,
 	int r = pk_fs_map(&model->map, path, MAX_ONNX_BYTES, err);
 	if (r < 0)
 		return r;
-	struct pk_onnx_model *onnx = NULL;
 	r = pk_digest_bytes(model->map.data, model->map.size, &model->digest);
 	model->arena = pk_arena_create(model->map.size * ARENA_FACTOR + ARENA_FLOOR);
 	if (r == 0 && !model->arena)
 		r = pk_fail(err, -ENOMEM, "out of memory");
 	if (r == 0)
-		r = pk_onnx_parse(model->map.data, model->map.size, model->arena, &onnx, err);
+		r = pk_onnx_parse(
+			model->map.data, model->map.size, model->arena, &model->onnx, err);
 	if (r == 0)
-		r = import_graph(model, onnx, shapes, n_shapes, report, err);
+		r = import_graph(model, model->onnx, shapes, n_shapes, report, err);
 	if (r < 0) {
 		pk_source_model_close(model);
 		pk_err_prefix(err, "%s", path);

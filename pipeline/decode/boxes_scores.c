@@ -42,36 +42,32 @@ static float pk_boxes_softmax(const float *row, int n, int at)
 	return expf(row[at] - max) / sum;
 }
 
-static int pk_boxes_best(const float *row, int first, int end)
+bool pk_decoder_classify_row(
+	const struct pk_decoder *decoder, const float *row, int columns, struct pk_candidate *out)
 {
-	int at = first;
-	for (int k = first + 1; k < end; k++)
-		if (row[k] > row[at])
-			at = k;
-	return at;
+	const struct pk_card *card = decoder->card;
+	const int first = card->decode.background == PK_BACKGROUND_FIRST ? 1 : 0;
+	const int at = first + pk_decoder_best(row + first, card->decode.classes, 1);
+	const bool softmax = card->decode.activation == PK_SCORE_SOFTMAX;
+	const float v = softmax ? pk_boxes_softmax(row, columns, at) : row[at];
+	if (!(v >= pk_decoder_threshold(decoder)))
+		return false;
+	out->score = softmax ? v : pk_decoder_activate(decoder, v);
+	out->class_idx = at - first;
+	return true;
 }
 
 static void pk_boxes_run(struct pk_decoder *decoder)
 {
-	const struct pk_card *card = decoder->card;
 	const float *boxes =
 		pk_decoder_data(decoder, pk_decoder_output(decoder, PK_ROLE_BOXES, 0, NULL));
-	const float *scores =
+	const float *row =
 		pk_decoder_data(decoder, pk_decoder_output(decoder, PK_ROLE_SCORES, 0, NULL));
-	const int columns = pk_boxes_columns(card);
-	const int first = card->decode.background == PK_BACKGROUND_FIRST ? 1 : 0;
-	const int end = first + card->decode.classes;
-	const bool softmax = card->decode.activation == PK_SCORE_SOFTMAX;
-	const float threshold = pk_decoder_threshold(decoder);
-	for (size_t i = 0; i < decoder->max_candidates; i++) {
-		const float *row = scores + i * (size_t)columns;
-		int at = pk_boxes_best(row, first, end);
-		float v = softmax ? pk_boxes_softmax(row, columns, at) : row[at];
-		if (!(v >= threshold))
+	const int columns = pk_boxes_columns(decoder->card);
+	for (size_t i = 0; i < decoder->max_candidates; i++, row += columns) {
+		struct pk_candidate c = {.idx = (uint32_t)i};
+		if (!pk_decoder_classify_row(decoder, row, columns, &c))
 			continue;
-		struct pk_candidate c = {.score = softmax ? v : pk_decoder_activate(decoder, v),
-			.class_idx = at - first,
-			.idx = (uint32_t)i};
 		pk_decoder_read_box(decoder, boxes + i * 4, &c);
 		pk_decoder_add(decoder, &c);
 	}
@@ -82,4 +78,54 @@ const struct pk_decoder_ops pk_decoder_boxes_scores = {
 	.name = "boxes-scores",
 	.check = pk_boxes_check,
 	.run = pk_boxes_run,
+};
+
+// Every pair of query and class by itself, so that a query may stand for two classes; sets are
+// matched in training, so nothing is suppressed (Zhao et al. 2023, arXiv:2304.08069).
+static int pk_detr_check(struct pk_decoder *decoder, size_t *max_candidates, size_t *scratch_bytes,
+	struct pk_err *err)
+{
+	int r = pk_boxes_check(decoder, max_candidates, scratch_bytes, err);
+	if (r < 0)
+		return r;
+	if (decoder->card->decode.activation == PK_SCORE_SOFTMAX)
+		return pk_fail(err, -EINVAL,
+			"card `%s`: decode.score: softmax is not for family detr; boxes-scores "
+			"takes the best class of each query",
+			decoder->card->name);
+	*max_candidates *= (size_t)decoder->card->decode.classes;
+	return 0;
+}
+
+static void pk_detr_run(struct pk_decoder *decoder)
+{
+	const struct pk_card *card = decoder->card;
+	const float *box =
+		pk_decoder_data(decoder, pk_decoder_output(decoder, PK_ROLE_BOXES, 0, NULL));
+	const float *row =
+		pk_decoder_data(decoder, pk_decoder_output(decoder, PK_ROLE_SCORES, 0, NULL));
+	const int columns = pk_boxes_columns(card);
+	const int first = card->decode.background == PK_BACKGROUND_FIRST ? 1 : 0;
+	const float threshold = pk_decoder_threshold(decoder);
+	const size_t n = decoder->max_candidates / (size_t)card->decode.classes;
+	for (size_t i = 0; i < n; i++, row += columns, box += 4) {
+		for (int k = 0; k < card->decode.classes; k++) {
+			if (!(row[first + k] >= threshold))
+				continue;
+			struct pk_candidate c = {
+				.score = pk_decoder_activate(decoder, row[first + k]),
+				.class_idx = k,
+				.idx = (uint32_t)(i * (size_t)card->decode.classes + (size_t)k)};
+			pk_decoder_read_box(decoder, box, &c);
+			pk_decoder_add(decoder, &c);
+		}
+	}
+}
+
+const struct pk_decoder_ops pk_decoder_detr = {
+	.family = PK_DECODE_DETR,
+	.name = "detr",
+	.check = pk_detr_check,
+	.run = pk_detr_run,
+	.no_nms = true,
 };

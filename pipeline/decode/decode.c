@@ -17,10 +17,18 @@
 
 static const struct pk_decoder_ops *const pk_decoder_table[] = {
 	&pk_decoder_yolo_v8,
+	&pk_decoder_yolo_anchors,
+	&pk_decoder_yolo_dfl,
+	&pk_decoder_yolox,
+	&pk_decoder_end_to_end,
 	&pk_decoder_boxes_scores,
+	&pk_decoder_detr,
+	&pk_decoder_ssd,
+	&pk_decoder_detections,
 	&pk_decoder_blazeface,
 	&pk_decoder_classify,
 	&pk_decoder_map,
+	&pk_decoder_semantic,
 	&pk_decoder_raw,
 	NULL,
 };
@@ -45,6 +53,8 @@ static const char *pk_role_name(enum pk_output_role role)
 		[PK_ROLE_SCORES] = "scores",
 		[PK_ROLE_LOGITS] = "logits",
 		[PK_ROLE_MAP] = "map",
+		[PK_ROLE_CLASSES] = "classes",
+		[PK_ROLE_COUNT] = "count",
 		[PK_ROLE_RAW] = "raw"};
 	return (size_t)role < PK_ARRAY_LEN(names) ? names[role] : "?";
 }
@@ -97,6 +107,50 @@ void pk_decoder_add(struct pk_decoder *decoder, const struct pk_candidate *candi
 		decoder->candidates[decoder->n_candidates++] = *candidate;
 }
 
+double pk_decoder_number(
+	const struct pk_decoder *decoder, const struct pk_decode_output *output, size_t i)
+{
+	const void *data = decoder->data[output - decoder->outputs];
+	switch (output->dtype) {
+	case PK_I64:
+		return (double)((const int64_t *)data)[i];
+	case PK_I32:
+		return ((const int32_t *)data)[i];
+	case PK_U8:
+		return ((const uint8_t *)data)[i];
+	default:
+		return (double)((const float *)data)[i];
+	}
+}
+
+int pk_decoder_grid(
+	const struct pk_decoder *decoder, size_t i, struct pk_decode_grid *out, struct pk_err *err)
+{
+	*out = (struct pk_decode_grid){0};
+	for (size_t at = 0; at <= i; at++) {
+		int stride = decoder->card->decode.strides[at];
+		out->first_idx += (size_t)out->columns * (size_t)out->rows;
+		out->stride = stride;
+		out->columns = stride > 0 ? decoder->input_width / stride : 0;
+		out->rows = stride > 0 ? decoder->input_height / stride : 0;
+		if (out->columns < 1 || out->rows < 1)
+			return pk_fail(err, -EINVAL,
+				"card `%s`: stride %d leaves no cell of an input of %d x %d",
+				decoder->card->name, stride, decoder->input_width,
+				decoder->input_height);
+	}
+	return 0;
+}
+
+int pk_decoder_best(const float *values, int n, size_t stride)
+{
+	int best = 0;
+	for (int k = 1; k < n; k++)
+		if (values[(size_t)k * stride] > values[(size_t)best * stride])
+			best = k;
+	return best;
+}
+
 float pk_decoder_sigmoid(float x)
 {
 	return 1.0f / (1.0f + expf(-x));
@@ -115,6 +169,13 @@ static const struct pk_binding *pk_decoder_find(
 	return NULL;
 }
 
+// Class numbers and counts come as integers, too.
+static bool pk_decoder_takes(enum pk_output_role role, enum pk_dtype dtype)
+{
+	bool whole = dtype == PK_I64 || dtype == PK_I32 || dtype == PK_U8;
+	return whole && (role == PK_ROLE_CLASSES || role == PK_ROLE_COUNT || role == PK_ROLE_MAP);
+}
+
 static int pk_decoder_bind(struct pk_decoder *decoder, const struct pk_card_output *want,
 	const struct pk_binding *outputs, size_t n_outputs, struct pk_err *err)
 {
@@ -123,7 +184,7 @@ static int pk_decoder_bind(struct pk_decoder *decoder, const struct pk_card_outp
 	if (!found)
 		return pk_fail(err, -EINVAL, "card `%s`: the engine has no output `%s`",
 			decoder->card->name, want->name ? want->name : "");
-	if (found->dtype != PK_F32)
+	if (found->dtype != PK_F32 && !pk_decoder_takes(want->role, found->dtype))
 		return pk_fail(err, -EINVAL, "card `%s`: output `%s` is %s, expected f32",
 			decoder->card->name, found->name, pk_dtype_name(found->dtype));
 	int64_t n = pk_shape_elements(&found->shape);
@@ -133,6 +194,7 @@ static int pk_decoder_bind(struct pk_decoder *decoder, const struct pk_card_outp
 	decoder->outputs[decoder->n_outputs++] = (struct pk_decode_output){.role = want->role,
 		.engine_idx = idx,
 		.name = found->name,
+		.dtype = found->dtype,
 		.shape = found->shape,
 		.n = (size_t)n};
 	return 0;
@@ -173,6 +235,9 @@ static void pk_decoder_set_input(struct pk_decoder *decoder)
 static int pk_decoder_check(struct pk_decoder *decoder, struct pk_err *err)
 {
 	size_t scratch_bytes = 0;
+	if (decoder->card->decode.classes < 1 && decoder->ops->run)
+		return pk_fail(err, -EINVAL, "card `%s`: decode.classes must be 1 or more",
+			decoder->card->name);
 	int r = decoder->ops->check(decoder, &decoder->max_candidates, &scratch_bytes, err);
 	if (r < 0)
 		return r;
@@ -180,6 +245,8 @@ static int pk_decoder_check(struct pk_decoder *decoder, struct pk_err *err)
 	decoder->scratch = calloc(1, scratch_bytes + 1);
 	if (!decoder->candidates || !decoder->scratch)
 		return pk_fail(err, -ENOMEM, "out of memory");
+	if (decoder->ops->prepare)
+		decoder->ops->prepare(decoder);
 	return 0;
 }
 
@@ -255,6 +322,15 @@ static size_t pk_decoder_finish(
 	return n;
 }
 
+// A class map lies over the whole input of the model.
+static void pk_decoder_place_map(struct pk_decoder *decoder, const struct pk_image_map *map)
+{
+	decoder->map.x1 = (float)map->offset_x;
+	decoder->map.y1 = (float)map->offset_y;
+	decoder->map.x2 = (float)(decoder->input_width * map->scale_x + map->offset_x);
+	decoder->map.y2 = (float)(decoder->input_height * map->scale_y + map->offset_y);
+}
+
 size_t pk_decoder_run(struct pk_decoder *decoder, const void *const *tensors,
 	const struct pk_image_map *map, struct pk_detection *out)
 {
@@ -266,6 +342,7 @@ size_t pk_decoder_run(struct pk_decoder *decoder, const void *const *tensors,
 	if (!decoder->ops->run)
 		return 0;
 	decoder->ops->run(decoder);
+	pk_decoder_place_map(decoder, map);
 	return pk_decoder_finish(decoder, map, out);
 }
 
@@ -273,4 +350,9 @@ size_t pk_decoder_tensors(const struct pk_decoder *decoder, const struct pk_resu
 {
 	*out = decoder->tensors;
 	return decoder->n_tensors;
+}
+
+const struct pk_result_map *pk_decoder_class_map(const struct pk_decoder *decoder)
+{
+	return decoder->map.width ? &decoder->map : NULL;
 }

@@ -31,3 +31,6 @@ size_t pk_decoder_run(struct pk_decoder *decoder, const void *const *tensors,
 
 // Family raw: the tensors of the last run as the result carries them; 0 for the others.
 size_t pk_decoder_tensors(const struct pk_decoder *decoder, const struct pk_result_tensor **out);
+// Family semantic: the class of every pixel in the last run; NULL for the others. Valid until the
+// next run.
+const struct pk_result_map *pk_decoder_class_map(const struct pk_decoder *decoder);

@@ -19,6 +19,7 @@ struct pk_decode_output {
 	enum pk_output_role role;
 	size_t engine_idx; // position among the engine's outputs
 	const char *name;
+	enum pk_dtype dtype; // f32; class numbers and counts may be integers
 	struct pk_shape shape;
 	size_t n; // elements
 };
@@ -32,12 +33,13 @@ struct pk_decoder {
 	int input_width, input_height;
 	struct pk_decode_output outputs[PK_ENGINE_MAX_BINDINGS];
 	size_t n_outputs;
-	const float *data[PK_ENGINE_MAX_BINDINGS]; // of this run, in the order of outputs
+	const void *data[PK_ENGINE_MAX_BINDINGS]; // of this run, in the order of outputs
 	struct pk_candidate *candidates;
 	size_t n_candidates, max_candidates;
 	void *scratch;
 	struct pk_result_tensor tensors[PK_ENGINE_MAX_BINDINGS];
 	size_t n_tensors;
+	struct pk_result_map map; // family semantic; width 0: there is none
 };
 
 struct pk_decoder_ops {
@@ -46,6 +48,8 @@ struct pk_decoder_ops {
 	// Checks shapes; says how many candidates and scratch bytes a run may need at most.
 	int (*check)(struct pk_decoder *decoder, size_t *max_candidates, size_t *scratch_bytes,
 		struct pk_err *err);
+	// Once, after check, with scratch zeroed: tables that every run reads. NULL: none.
+	void (*prepare)(struct pk_decoder *decoder);
 	// Fills candidates. NULL for families without boxes.
 	void (*run)(struct pk_decoder *decoder);
 	bool whole_picture; // candidates carry no box: they speak of the whole picture
@@ -53,10 +57,18 @@ struct pk_decoder_ops {
 };
 
 extern const struct pk_decoder_ops pk_decoder_yolo_v8;
+extern const struct pk_decoder_ops pk_decoder_yolo_anchors;
+extern const struct pk_decoder_ops pk_decoder_yolo_dfl;
+extern const struct pk_decoder_ops pk_decoder_yolox;
+extern const struct pk_decoder_ops pk_decoder_end_to_end;
 extern const struct pk_decoder_ops pk_decoder_boxes_scores;
+extern const struct pk_decoder_ops pk_decoder_detr;
+extern const struct pk_decoder_ops pk_decoder_ssd;
+extern const struct pk_decoder_ops pk_decoder_detections;
 extern const struct pk_decoder_ops pk_decoder_blazeface;
 extern const struct pk_decoder_ops pk_decoder_classify;
 extern const struct pk_decoder_ops pk_decoder_map;
+extern const struct pk_decoder_ops pk_decoder_semantic;
 extern const struct pk_decoder_ops pk_decoder_raw;
 
 // For checks: "card `x`: output `y` is [..], expected WHAT". Returns -EINVAL.
@@ -71,6 +83,26 @@ static inline const float *pk_decoder_data(
 {
 	return decoder->data[output - decoder->outputs];
 }
+
+// Element i of an output of any type.
+double pk_decoder_number(
+	const struct pk_decoder *decoder, const struct pk_decode_output *output, size_t i);
+
+// A layer of a head that has one tensor a stride: cell (x, y) covers stride x stride input pixels.
+struct pk_decode_grid {
+	int stride, columns, rows;
+	size_t first_idx; // cells of the layers before
+};
+// Layer i of the card's strides; -EINVAL when it divides the input into nothing.
+int pk_decoder_grid(
+	const struct pk_decoder *decoder, size_t i, struct pk_decode_grid *out, struct pk_err *err);
+// The greatest of n values that stand stride elements apart; ties go to the first.
+int pk_decoder_best(const float *values, int n, size_t stride);
+
+// The best class of a row of scores with the card's background and activation: fills score and
+// class_idx; false when it is below the threshold.
+bool pk_decoder_classify_row(
+	const struct pk_decoder *decoder, const float *row, int columns, struct pk_candidate *out);
 
 // Four numbers of the model as the card's box format, units and order read them.
 void pk_decoder_read_box(

@@ -34,6 +34,9 @@ static int pk_map_check(struct pk_decoder *decoder, size_t *max_candidates, size
 		return pk_fail(err, -EINVAL,
 			"card `%s`: decode.score: softmax is not for family map",
 			decoder->card->name);
+	if (map->dtype != PK_F32)
+		return pk_fail(err, -EINVAL, "card `%s`: output `%s` is %s, expected f32",
+			decoder->card->name, map->name, pk_dtype_name(map->dtype));
 	const struct pk_shape *s = &map->shape;
 	if (s->rank != 4 || s->dims[0] != 1 || s->dims[1] != 1)
 		return pk_decoder_bad_shape(decoder, map, err, "[1,1,h,w]");

@@ -267,6 +267,13 @@ def script_suite(outcome, options):
             run_script(outcome, options, path)
 
 
+def system(outcome, options):
+    """The packages on a booted system; with --long other machines and the slow checks too."""
+    script_suite(outcome, options)
+    for path in sorted(glob.glob("tests/system/long_*.py")) if options.long else []:
+        run_script(outcome, options, path)
+
+
 def onnx(outcome, options):
     """Our engines against the reference runtime."""
     if not os.path.isfile("tests/onnx/run.py"):
@@ -290,6 +297,6 @@ TABLE = {
     "onnx": onnx,
     "golden": script_suite,
     "e2e": script_suite,
-    "system": script_suite,
+    "system": system,
     "gpu": script_suite,
 }

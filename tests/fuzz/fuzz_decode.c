@@ -31,7 +31,8 @@ static void fill_card(struct input *in, struct pk_card *card)
 	card->input.layout = (enum pk_card_layout)take(in, 2);
 	for (int i = 1; i < 4; i++)
 		card->input.shape[i] = 1 + take(in, 64);
-	card->decode.family = (enum pk_decode_family)take(in, 7); // one too many
+	card->decode.family = (enum pk_decode_family)take(in, PK_DECODE_RAW + 2); // one too
+										  // many
 	card->decode.classes = (int)take(in, 6);
 	card->decode.candidates_last = take(in, 2);
 	card->decode.box_format = (enum pk_box_format)take(in, 3);
@@ -46,6 +47,18 @@ static void fill_card(struct input *in, struct pk_card *card)
 		card->decode.strides[i] = (int)take(in, 40);
 		card->decode.anchors_per_cell[i] = (int)take(in, 5);
 	}
+	card->decode.n_anchors = take(in, PK_CARD_MAX_ANCHORS + 1);
+	for (size_t i = 0; i < card->decode.n_anchors; i++)
+		card->decode.anchors[i] = take(in, 64);
+	card->decode.formula = (enum pk_anchor_formula)take(in, 2);
+	card->decode.reg_max = (int)take(in, 5);
+	card->decode.variances[0] = card->decode.variances[1] = take(in, 11) / 10.0;
+	card->decode.anchor_grid.min_scale = take(in, 11) / 10.0;
+	card->decode.anchor_grid.max_scale = take(in, 11) / 10.0;
+	card->decode.anchor_grid.n_aspect_ratios = take(in, 4);
+	for (size_t i = 0; i < card->decode.anchor_grid.n_aspect_ratios; i++)
+		card->decode.anchor_grid.aspect_ratios[i] = take(in, 4);
+	card->decode.anchor_grid.reduce_first = take(in, 2);
 	card->decode.top_k = (int)take(in, 5);
 	card->post.conf = take(in, 101) / 100.0;
 	card->post.iou = take(in, 120) / 100.0;
@@ -62,9 +75,11 @@ static size_t fill_outputs(
 	size_t n = take(in, 5);
 	for (size_t i = 0; i < n; i++) {
 		roles[i].name = (char *)names[take(in, 4)];
-		roles[i].role = (enum pk_output_role)take(in, 6);
+		roles[i].role = (enum pk_output_role)take(in, PK_ROLE_RAW + 1);
 		outputs[i] = (struct pk_binding){.name = names[i], .dtype = PK_F32};
-		outputs[i].shape.rank = (int)take(in, 5);
+		if (take(in, 4) == 0)
+			outputs[i].dtype = (enum pk_dtype[]){PK_I64, PK_I32, PK_U8}[take(in, 3)];
+		outputs[i].shape.rank = (int)take(in, 6);
 		for (int k = 0; k < outputs[i].shape.rank; k++)
 			outputs[i].shape.dims[k] = take(in, 32);
 		if (outputs[i].shape.rank > 0 && take(in, 4))
@@ -73,12 +88,13 @@ static size_t fill_outputs(
 	return n;
 }
 
-// Numbers of the tensor: the input's bytes over and over, wild ones among them.
+// Numbers of the tensor: the input's bytes over and over, wild ones among them. Large enough for
+// any type.
 static float *make_tensor(const struct input *in, const struct pk_shape *shape)
 {
 	static const float wild[] = {0, 1, -1, NAN, INFINITY, -INFINITY, 1e30f, -1e-30f};
 	int64_t n = pk_shape_elements(shape);
-	float *tensor = calloc((size_t)(n > 0 ? n : 1), sizeof(float));
+	float *tensor = calloc((size_t)(n > 0 ? n : 1), sizeof(int64_t));
 	for (int64_t i = 0; tensor && i < n && in->left; i++) {
 		uint8_t b = in->at[(size_t)i % in->left];
 		tensor[i] = b < 8 ? wild[b] : ((float)b - 100) / 8;

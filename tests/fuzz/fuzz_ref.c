@@ -23,6 +23,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		if (ref.tag && pk_ref_check_tag(ref.tag, &err) < 0)
 			abort();
+		// What becomes a URL holds nothing that could lead elsewhere.
+		bool is_url = strcmp(ref.scheme, "registry") == 0;
+		if (is_url && (strpbrk(ref.location, "@/?#% ") || strpbrk(ref.name, "@?#%: ")))
+			abort();
+		if (is_url && (strstr(ref.name, "..") || ref.name[0] == '/'))
+			abort();
 		pk_ref_finish(&ref);
 	} else if (!err.text[0]) {
 		abort(); // a refusal without a reason

@@ -145,6 +145,25 @@ static void test_families(void **state)
 			   "postprocess: {min_area: 10}\nlabels: [text]\n",
 		"card: 1\nname: m\ntask: raw\n" INPUT
 		"outputs: [{name: a, role: raw}, {name: b, role: raw}]\ndecode: {family: raw}\n",
+		HEAD INPUT "outputs: [{name: p, role: pred}, {name: q, role: pred}]\n"
+			   "decode: {family: yolo-anchors, classes: 2, strides: [8, 16], "
+			   "anchors: [10, 13, 16, 30, 33, 23, 30, 61], formula: v3}\n",
+		HEAD INPUT "outputs: [{name: p, role: pred}]\n"
+			   "decode: {family: yolo-dfl, classes: 2, strides: [8], reg_max: 8}\n",
+		HEAD INPUT OUTPUT "decode: {family: yolox, classes: 2, strides: [8, 16, 32]}\n",
+		HEAD INPUT OUTPUT "decode: {family: end-to-end, classes: 2, box: {format: xyxy}}\n",
+		HEAD INPUT "outputs: [{name: b, role: boxes}, {name: s, role: scores}]\n"
+			   "decode: {family: detr, classes: 2, box: {format: cxcywh}, "
+			   "score: {activation: sigmoid}}\n",
+		HEAD INPUT
+		"outputs: [{name: b, role: boxes}, {name: s, role: scores}]\n"
+		"decode: {family: ssd, classes: 2, box: {format: cxcywh}, strides: [16], "
+		"variances: [0.1, 0.2], anchor_grid: {aspect_ratios: [1, 2]}}\n",
+		HEAD INPUT "outputs: [{name: b, role: boxes}, {name: s, role: scores}, {name: c, "
+			   "role: classes}, {name: n, role: count}]\n"
+			   "decode: {family: detections, classes: 2, box: {format: xyxy}}\n",
+		"card: 1\nname: m\ntask: segment\n" INPUT "outputs: [{name: m, role: map}]\n"
+		"decode: {family: semantic, classes: 2, score: {background: first}}\n",
 		// Outputs that nobody reads may be named.
 		HEAD INPUT "outputs: [{name: a, role: pred}, {name: b, role: raw}]\n" DECODE,
 	};
@@ -195,8 +214,11 @@ static const struct {
 	     "1:1: missing required key `decode`\n"},
 	{"card: 2\nname: m\ntask: detect\n" INPUT OUTPUT DECODE, "1:7: `card`: cannot be `2`; "
 								 "allowed: 1\n"},
-	{"card: 1\nname: m\ntask: segment\n" INPUT OUTPUT DECODE,
-		"3:7: `task`: cannot be `segment`; allowed: detect, classify, raw\n"},
+	{"card: 1\nname: m\ntask: pose\n" INPUT OUTPUT DECODE,
+		"3:7: `task`: cannot be `pose`; allowed: detect, classify, segment, raw\n"},
+	{"card: 1\nname: m\ntask: detect\n" INPUT "outputs: [{name: m, role: map}]\n"
+	 "decode: {family: semantic, classes: 2}\n",
+		"3:7: `task`: family semantic does segment, not detect\n"},
 	{"card: 1\nname: m\ntask: classify\n" INPUT OUTPUT DECODE,
 		"3:7: `task`: family yolo-v8 does detect, not classify\n"},
 	{HEAD INPUT OUTPUT DECODE "precision: {prefer: [int8]}\n",
@@ -239,7 +261,19 @@ static const struct {
 		"13:11: missing required key `name` in `outputs`\n"},
 	{HEAD INPUT OUTPUT "decode: {family: yolo-v9, classes: 2}\n",
 		"15:18: `family`: cannot be `yolo-v9`; did you mean `yolo-v8`? Allowed: yolo-v8, "
-		"boxes-scores, blazeface, classify, map, raw\n"},
+		"yolo-anchors, yolo-dfl, yolox, end-to-end, boxes-scores, detr, ssd, detections, "
+		"blazeface, classify, map, semantic, raw\n"},
+	{HEAD INPUT "outputs: [{name: p, role: pred}, {name: q, role: pred}]\n"
+		    "decode: {family: yolo-dfl, classes: 2, strides: [8, 16, 32]}\n",
+		"14:49: `strides`: expected one a `pred` output (2), found 3\n"},
+	{HEAD INPUT "outputs: [{name: p, role: pred}, {name: q, role: pred}]\n"
+		    "decode: {family: yolo-anchors, classes: 2, strides: [8, 16], "
+		    "anchors: [1, 2, 3, 4, 5, 6]}\n",
+		"14:71: `anchors`: expected pairs of width and height, as many a stride; found 6 "
+		"numbers for 2 strides\n"},
+	{HEAD INPUT "outputs: [{name: b, role: boxes}, {name: s, role: scores}]\n"
+		    "decode: {family: detections, classes: 2, box: {format: xyxy}}\n",
+		"13:10: `outputs`: family detections needs an output of role `classes`\n"},
 	{HEAD INPUT OUTPUT "decode: {family: yolo-v8}\nlabels: [a, b]\n",
 		"15:1: missing required key `classes` in `decode`\n"},
 	{HEAD INPUT OUTPUT "decode: {family: yolo-v8, classes: 2, top_k: 3}\n",

@@ -20,7 +20,10 @@ static const char example[] =
 	"runtime: {chain: [cuda, cpu]}\n"
 	"build: {time_limit: 20m, memory: 1GiB, nice: 5, opt_level: 0, retry_min: 2m, "
 	"retry_max: 3h}\n"
-	"store: {quota: 4GiB}\n"
+	"store: {quota: 4GiB, reserve: 100MiB}\n"
+	"registries:\n"
+	"  reg.example:5000: {ca: keys/ca.pem, user: u, password_file: 'credential:pw',\n"
+	"    mirrors: [cache:5000, m2], token_hosts: [auth.example]}\n"
 	"models:\n"
 	"  parts:\n"
 	"    artifact: oci:../registry:stable\n"
@@ -86,6 +89,15 @@ static void test_every_value(void **state)
 	assert_int_equal(c->build.retry_min_ns, 120 * SECOND);
 	assert_int_equal(c->build.retry_max_ns, 10800 * SECOND);
 	assert_int_equal(c->store.quota_bytes, INT64_C(4) << 30);
+	assert_int_equal(c->store.reserve_bytes, INT64_C(100) << 20);
+
+	assert_int_equal(c->n_registries, 1);
+	assert_string_equal(c->registries[0].host, "reg.example:5000");
+	assert_string_equal(c->registries[0].ca, "/etc/picket/keys/ca.pem");
+	assert_string_equal(c->registries[0].password_file, "credential:pw");
+	assert_string_equal(c->registries[0].mirrors[1], "m2");
+	assert_int_equal(c->registries[0].n_token_hosts, 1);
+	assert_string_equal(c->registries[0].auth, "");
 
 	const struct pk_model_config *m = pk_config_model(c, "parts");
 	assert_string_equal(m->artifact, "oci:/etc/picket/../registry:stable");
@@ -160,6 +172,7 @@ static void test_defaults(void **state)
 	assert_int_equal(c->build.time_limit_ns, 1800 * SECOND);
 	assert_int_equal(c->build.memory_bytes, INT64_C(2) << 30);
 	assert_int_equal(c->store.quota_bytes, INT64_C(8) << 30);
+	assert_int_equal(c->store.reserve_bytes, 0);
 	assert_int_equal(c->models[0].n_chain, 2);
 	assert_string_equal(c->models[0].chain[0], "cuda");
 	assert_true(c->models[0].cpu_ok && c->models[0].conf < 0);

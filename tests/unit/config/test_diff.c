@@ -28,6 +28,8 @@ static const struct {
 	{"node: {name: n}", "node: {name: n}\ntelemetry: {interval: 1m}", "", "", "", "telemetry "},
 	{"node: {name: n}", "node: {name: n}\nbuild: {nice: 1}", "", "", "", "build "},
 	{"node: {name: n}", "node: {name: n}\nstore: {quota: 1GiB}", "", "", "", "store "},
+	{"node: {name: n}", "node: {name: n}\nregistries: {'r:5': {insecure: true}}", "", "", "",
+		"registries "},
 	// An inherited chain changes the models that inherit it.
 	{"node: {name: n}", "node: {name: n}\nruntime: {chain: [cpu]}", "", "~m ", "", "runtime "},
 	{"  a: {source: {kind: test}", "  a: {source: {kind: test, width: 320}", "~a ", "", "", ""},
@@ -87,9 +89,10 @@ static void compare(const struct pk_config *x, const struct pk_config *y, size_t
 	spell(&diff.cameras, cameras, sizeof(cameras));
 	spell(&diff.models, models, sizeof(models));
 	spell(&diff.sinks, sinks, sizeof(sinks));
-	snprintf(flags, sizeof(flags), "%s%s%s%s%s", diff.node ? "node " : "",
+	snprintf(flags, sizeof(flags), "%s%s%s%s%s%s", diff.node ? "node " : "",
 		diff.telemetry ? "telemetry " : "", diff.runtime ? "runtime " : "",
-		diff.build ? "build " : "", diff.store ? "store " : "");
+		diff.build ? "build " : "", diff.store ? "store " : "",
+		diff.registries ? "registries " : "");
 	if (strcmp(cameras, cases[i].cameras) || strcmp(models, cases[i].models) ||
 		strcmp(sinks, cases[i].sinks) || strcmp(flags, cases[i].flags))
 		fail_msg("`%s`: cameras %s, models %s, sinks %s, flags %s", cases[i].by, cameras,

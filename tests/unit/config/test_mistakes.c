@@ -81,14 +81,15 @@ static const struct mistake {
 		"1:1: unknown key `camera`; did you mean `cameras`?\n"},
 	{"unknown_far", "frobnicate: 1\n",
 		"1:1: unknown key `frobnicate`; known here: node, telemetry, runtime, build, "
-		"store, models, cameras, sinks\n"},
+		"store, registries, models, cameras, sinks\n"},
 	{"unknown_case", "Node: {name: a}\n", "1:1: unknown key `Node`; did you mean `node`?\n"},
 	{"unknown_swap", "sinsk: {}\n", "1:1: unknown key `sinsk`; did you mean `sinks`?\n"},
 	{"unknown_dash", "build: {time-limit: 1m}\n",
 		"1:9: unknown key `time-limit`; did you mean `time_limit`?\n"},
 	{"unknown_nested", "build: {nise: 2}\n", "1:9: unknown key `nise`; did you mean `nice`?\n"},
 	{"unknown_empty", "'': 1\n",
-		"1:1: unknown key ``; known here: node, telemetry, runtime, build, store, models, "
+		"1:1: unknown key ``; known here: node, telemetry, runtime, build, store, "
+		"registries, models, "
 		"cameras, sinks\n"},
 	{"missing_all",
 		"cameras:\n"
@@ -240,6 +241,8 @@ static const struct mistake {
 		"1:16: `quota`: `9999999999TiB` is too large\n"},
 	{"size_above", "store: {quota: 2TiB}\n",
 		"1:16: `quota`: must be from 0 to 1TiB; found `2TiB`\n"},
+	{"reserve_above", "store: {reserve: 2TiB}\n",
+		"1:18: `reserve`: must be from 0 to 1TiB; found `2TiB`\n"},
 	{"rate_words",
 		"cameras:\n"
 		"  a: {source: {kind: test}, model: m, max_rate: fast}\n"
@@ -340,8 +343,29 @@ static const struct mistake {
 	{"artifact_scheme",
 		"models:\n"
 		"  m: {artifact: reg.local/parts}\n",
-		"2:17: `artifact`: must be oci:FOLDER:TAG or oci:FOLDER@sha256:DIGEST; found "
-		"`reg.local/parts`\n"},
+		"2:17: `artifact`: names no tag: add :TAG or @sha256:DIGEST\n"},
+	{"artifact_form",
+		"models:\n"
+		"  m: {artifact: 'parts:v1'}\n",
+		"2:17: `artifact`: must be HOST/NAME:TAG, oci:FOLDER:TAG, file:TAR:TAG (or "
+		"@sha256:DIGEST for the tag) or https://HOST/PATH#sha256:DIGEST; found "
+		"`parts:v1`\n"},
+	{"artifact_url_without_digest",
+		"models:\n"
+		"  m: {artifact: 'https://h/m.onnx'}\n",
+		"2:17: `artifact`: needs #sha256: and 64 lower-case hex digits at its end\n"},
+	{"registry_host",
+		"registries:\n"
+		"  'https://reg.example': {insecure: true}\n",
+		"2:3: `https://reg.example` is no host: a name or address, then perhaps :PORT\n"},
+	{"registry_mirror",
+		"registries:\n"
+		"  reg.example: {mirrors: [a/b]}\n",
+		"2:27: `mirrors`: is no host: a name or address, then perhaps :PORT\n"},
+	{"registry_credential",
+		"registries:\n"
+		"  reg.example: {key: 'credential:a/b'}\n",
+		"2:22: `key`: credential: needs the name of a credential\n"},
 	{"artifact_no_tag",
 		"models:\n"
 		"  m: {artifact: 'oci:registry'}\n",

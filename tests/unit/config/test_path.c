@@ -47,6 +47,21 @@ static const struct {
 	{pk_path_resolve_artifact, "oci:r@sha256:00", "/d", NULL},
 	{pk_path_resolve_artifact, "oci:@sha256:" DIGEST, "/d", NULL},
 	{pk_path_resolve_artifact, "r:t", "/d", NULL},
+	{pk_path_resolve_artifact, "file:b.tar:t", "/d", "file:/d/b.tar:t"},
+	{pk_path_resolve_artifact, "file::t", "/d", NULL},
+	{pk_path_resolve_artifact, "reg.example:5000/m/y:t", "/d", "reg.example:5000/m/y:t"},
+	{pk_path_resolve_artifact, "localhost/m@sha256:" DIGEST, "/d",
+		"localhost/m@sha256:" DIGEST},
+	{pk_path_resolve_artifact, "reg.example:5000/m/y", "/d", NULL},
+	{pk_path_resolve_artifact, "reg/m:t", "/d", NULL},
+	{pk_path_resolve_artifact, "https://h/m.onnx#sha256:" DIGEST, "/d",
+		"https://h/m.onnx#sha256:" DIGEST},
+	{pk_path_resolve_artifact, "https://h/m.onnx", "/d", NULL},
+	{pk_path_resolve_artifact, "http://h/m.onnx#sha256:" DIGEST, "/d", NULL},
+	{pk_path_resolve_secret, "credential:reg", "/d", "credential:reg"},
+	{pk_path_resolve_secret, "credential:../reg", "/d", NULL},
+	{pk_path_resolve_secret, "credential:", "/d", NULL},
+	{pk_path_resolve_secret, "pw", "/d", "/d/pw"},
 };
 
 static void test_resolve(void **state)

@@ -367,6 +367,53 @@ static void test_raw(void **state)
 	pk_decoder_destroy(decoder);
 }
 
+// What the card promises and the engine does not keep.
+static void test_shapes_are_checked(void **state)
+{
+	struct pk_card card = base_card(PK_DECODE_YOLO_ANCHORS);
+	card.decode.n_strides = 1;
+	card.decode.strides[0] = 8;
+	card.decode.n_anchors = 6;
+	roles[0] = (struct pk_card_output){(char *)"p", PK_ROLE_PRED};
+	set_outputs(&card, 1);
+	struct pk_binding out[3] = {OUTPUT("p", 1, 21, 8, 6)}; // h and w swapped
+	assert_error(&card, out, 1,
+		"card `parts`: output `p` is [1,21,8,6], expected [1,21,6,8] or [1,3,6,8,7]");
+	card.decode.strides[0] = 100;
+	assert_error(
+		&card, out, 1, "card `parts`: stride 100 leaves no cell of an input of 64 x 48");
+	card.decode.strides[0] = 8;
+	card.decode.family = PK_DECODE_YOLO_DFL;
+	card.decode.reg_max = 4;
+	assert_error(&card, out, 1, "card `parts`: output `p` is [1,21,8,6], expected [1,18,6,8]");
+	card.decode.family = PK_DECODE_YOLOX;
+	assert_error(&card, out, 1, "card `parts`: output `p` is [1,21,8,6], expected [1,48,7]");
+	card.decode.family = PK_DECODE_END_TO_END;
+	assert_error(&card, out, 1, "card `parts`: output `p` is [1,21,8,6], expected [1,N,6]");
+	out[0].dtype = PK_I64;
+	assert_error(&card, out, 1, "card `parts`: output `p` is i64, expected f32");
+	card.decode.family = PK_DECODE_SEMANTIC;
+	roles[0].role = PK_ROLE_MAP;
+	assert_error(&card, out, 1,
+		"card `parts`: output `p` is [1,21,8,6], expected scores [1,2,h,w] (f32) or class "
+		"numbers [1,h,w]");
+	card.decode.family = PK_DECODE_SSD;
+	roles[0].role = PK_ROLE_BOXES;
+	roles[1] = (struct pk_card_output){(char *)"s", PK_ROLE_SCORES};
+	set_outputs(&card, 2);
+	card.decode.anchor_grid.n_aspect_ratios = 2;
+	out[0] = OUTPUT("p", 1, 48, 4);
+	out[1] = OUTPUT("s", 1, 48, 2);
+	assert_error(&card, out, 2,
+		"card `parts`: output `p` is [1,48,4], expected [1,144,4] (as strides and "
+		"anchor_grid say)");
+	card.decode.family = PK_DECODE_DETECTIONS;
+	assert_error(&card, out, 2,
+		"card `parts`: family detections needs 1 output with role classes, found 0");
+	card.decode.classes = 0;
+	assert_error(&card, out, 2, "card `parts`: decode.classes must be 1 or more");
+}
+
 static void test_threshold_of_the_config_wins(void **state)
 {
 	struct pk_card card = base_card(PK_DECODE_YOLO_V8);
@@ -398,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_map),
 		cmocka_unit_test(test_map_worst_cases),
 		cmocka_unit_test(test_raw),
+		cmocka_unit_test(test_shapes_are_checked),
 		cmocka_unit_test(test_threshold_of_the_config_wins),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

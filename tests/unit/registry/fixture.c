@@ -184,7 +184,8 @@ int fixture_setup(void **state)
 	fixture_write(fixture_path(fx, "layout/oci-layout"), marker, strlen(marker));
 	fixture_index(fx, "{\"schemaVersion\":2,\"manifests\":[]}");
 	*state = fx;
-	return pk_store_open(fx->store_root, 0, &fx->store, &err);
+	const struct pk_store_options options = {.reserve_bytes = PK_STORE_RESERVE_NONE};
+	return pk_store_open_with(fx->store_root, &options, &fx->store, &err);
 }
 
 int fixture_teardown(void **state)

@@ -88,7 +88,7 @@ static struct pk_manifest *pull(struct fixture *fx, const char *suffix)
 	struct pk_err err = {0};
 	char ref[256];
 	snprintf(ref, sizeof(ref), "oci:%s%s", fx->layout, suffix);
-	if (pk_pull(ref, fx->store, NULL, &manifest, &err) < 0)
+	if (pk_pull(ref, NULL, fx->store, NULL, &manifest, &err) < 0)
 		fail_msg("%s", err.text);
 	return manifest;
 }
@@ -125,6 +125,9 @@ static void test_manifest_text(void **state)
 	struct fixture *fx = *state;
 	struct paths p = make_inputs(fx);
 	struct pk_bundle_options options = options_of(&p, "stable");
+	options.seq = "17";
+	options.target = "orin,agx";
+	options.rollout = "25";
 	struct pk_digest digest = create(&options);
 	use_out_as_layout(fx, &p);
 	json_t *m = load(fixture_blob_path(fx, &digest));
@@ -150,7 +153,16 @@ static void test_manifest_text(void **state)
 	assert_string_equal(text_at(annotations, "org.opencontainers.image.version"), "1.0.0");
 	assert_string_equal(text_at(annotations, "org.opencontainers.image.title"), "belt");
 	assert_null(json_object_get(annotations, "org.opencontainers.image.created"));
+	assert_string_equal(text_at(annotations, "dev.picket.model.name"), "belt");
+	assert_string_equal(text_at(annotations, "dev.picket.model.seq"), "17");
+	assert_string_equal(text_at(annotations, "dev.picket.target"), "orin,agx");
+	assert_string_equal(text_at(annotations, "dev.picket.rollout"), "25");
 	json_decref(m);
+	struct pk_manifest *read = pull(fx, ":stable");
+	assert_string_equal(read->model_name, "belt");
+	assert_int_equal(read->model_seq, 17);
+	assert_int_equal(read->rollout_percent, 25);
+	pk_manifest_destroy(read);
 }
 
 // The schema of the ModelPack config has additionalProperties: false at every level.
@@ -344,6 +356,15 @@ static void test_refused_inputs(void **state)
 	create_fails(&o, -EINVAL, "version: control character");
 	o.version = "\xff";
 	create_fails(&o, -EINVAL, "not UTF-8");
+	o = good;
+	o.seq = "9007199254740993";
+	create_fails(&o, -EINVAL, "seq: '9007199254740993'");
+	o = good;
+	o.rollout = "101";
+	create_fails(&o, -EINVAL, "rollout: '101'");
+	o = good;
+	o.target = "Orin";
+	create_fails(&o, -EINVAL, "target: 'Orin'");
 	o = good;
 	o.onnx_path = fixture_path(fx, "missing.onnx");
 	create_fails(&o, -ENOENT, "missing.onnx");

@@ -167,6 +167,41 @@ static const struct {
 		-EINVAL, "control character"},
 	{HEAD "\"annotations\":{\"org.opencontainers.image.version\":\"\"}," LAYERS("") "}",
 		-EINVAL, "empty"},
+	{HEAD "\"annotations\":{\"dev.picket.model.name\":\"\"}," LAYERS("") "}", -EINVAL,
+		"dev.picket.model.name: empty"},
+	{HEAD "\"annotations\":{\"dev.picket.model.name\":\"a\\nb\"}," LAYERS("") "}", -EINVAL,
+		"control character"},
+	{HEAD "\"annotations\":{\"dev.picket.model.seq\":\"\"}," LAYERS("") "}", -EINVAL,
+		"dev.picket.model.seq: empty"},
+	{HEAD "\"annotations\":{\"dev.picket.model.seq\":\"-1\"}," LAYERS("") "}", -EINVAL,
+		"dev.picket.model.seq: '-1'"},
+	{HEAD "\"annotations\":{\"dev.picket.model.seq\":\"+1\"}," LAYERS("") "}", -EINVAL,
+		"decimal"},
+	{HEAD "\"annotations\":{\"dev.picket.model.seq\":\"07\"}," LAYERS("") "}", -EINVAL,
+		"decimal"},
+	{HEAD "\"annotations\":{\"dev.picket.model.seq\":\"1e3\"}," LAYERS("") "}", -EINVAL,
+		"decimal"},
+	{HEAD "\"annotations\":{\"dev.picket.model.seq\":\"0x7\"}," LAYERS("") "}", -EINVAL,
+		"decimal"},
+	{HEAD "\"annotations\":{\"dev.picket.model.seq\":\" 7\"}," LAYERS("") "}", -EINVAL,
+		"decimal"},
+	{HEAD "\"annotations\":{\"dev.picket.model.seq\":\"7.0\"}," LAYERS("") "}", -EINVAL,
+		"decimal"},
+	{HEAD "\"annotations\":{\"dev.picket.model.seq\":\"9007199254740993\"}," LAYERS("") "}",
+		-EINVAL, "at most 9007199254740992"},
+	{HEAD "\"annotations\":{\"dev.picket.model.seq\":\"18446744073709551623\"}," LAYERS("") "}",
+		-EINVAL, "at most"},
+	{HEAD "\"annotations\":{\"dev.picket.rollout\":\"101\"}," LAYERS("") "}", -EINVAL,
+		"dev.picket.rollout: '101'"},
+	{HEAD "\"annotations\":{\"dev.picket.rollout\":\"5%\"}," LAYERS("") "}", -EINVAL,
+		"decimal"},
+	{HEAD "\"annotations\":{\"dev.picket.target\":\"a,,b\"}," LAYERS("") "}", -EINVAL,
+		"classes"},
+	{HEAD "\"annotations\":{\"dev.picket.target\":\"a,\"}," LAYERS("") "}", -EINVAL, "classes"},
+	{HEAD "\"annotations\":{\"dev.picket.target\":\"Orin\"}," LAYERS("") "}", -EINVAL,
+		"classes"},
+	{HEAD "\"annotations\":{\"dev.picket.target\":\"a b\"}," LAYERS("") "}", -EINVAL,
+		"classes"},
 	{WITH(LAYER(TAR, "../../etc/passwd")), -EINVAL, "path separators"},
 	{WITH(LAYER(TAR, "/etc/passwd")), -EINVAL, "path separators"},
 	{WITH(LAYER(TAR, "a/b")), -EINVAL, "path separators"},
@@ -204,6 +239,30 @@ static void test_refused(void **state)
 		assert_int_equal(pk_manifest_parse(copy, n, &manifest, NULL), rc);
 		free(copy);
 	}
+}
+
+static void test_identity(void **state)
+{
+	struct pk_manifest *m = parse(HEAD LAYERS("") "}");
+	assert_null(m->model_name);
+	assert_null(m->target);
+	assert_int_equal(m->model_seq, -1);
+	assert_int_equal(m->rollout_percent, -1);
+	assert_true(pk_manifest_is_for(m, "any"));
+	pk_manifest_destroy(m);
+	m = parse(HEAD "\"annotations\":{\"dev.picket.model.name\":\"yolo/belt 2\","
+		       "\"dev.picket.model.seq\":\"9007199254740992\",\"dev.picket.rollout\":\"0\","
+		       "\"dev.picket.target\":\"orin,agx-64\"}," LAYERS("") "}");
+	assert_string_equal(m->model_name, "yolo/belt 2");
+	assert_int_equal(m->model_seq, PK_MODEL_SEQ_MAX);
+	assert_int_equal(m->rollout_percent, 0);
+	assert_true(pk_manifest_is_for(m, "orin"));
+	assert_true(pk_manifest_is_for(m, "agx-64"));
+	assert_false(pk_manifest_is_for(m, "agx"));
+	assert_false(pk_manifest_is_for(m, "agx-6"));
+	assert_false(pk_manifest_is_for(m, "rin"));
+	assert_false(pk_manifest_is_for(m, "orin,agx"));
+	pk_manifest_destroy(m);
 }
 
 static void test_size_overflow(void **state)
@@ -276,6 +335,7 @@ int main(void)
 		cmocka_unit_test(test_artifact_type_falls_back_to_config),
 		cmocka_unit_test(test_onnx_choice),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_identity),
 		cmocka_unit_test(test_size_overflow),
 		cmocka_unit_test(test_too_big),
 		cmocka_unit_test(test_too_many_layers),

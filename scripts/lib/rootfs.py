@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small Debian root file systems for tests, made by mmdebstrap and kept under build/system."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+KEPT = os.path.join(TOP, "build/system")
+SUITE = "bookworm"
+SOURCES = "/etc/apt/sources.list.d/debian.sources"
+RECIPE = 1  # part of the key: another number, another root
+
+BASE = "systemd,systemd-sysv,dbus,ca-certificates,iproute2,procps,curl,jq,openssl,python3"
+# What the packages depend on, so that they can be installed without a network, and the peers.
+STORY = (
+    BASE + ",docker-registry,mosquitto,mosquitto-clients,skopeo,gcc,libc6-dev"
+    ",gstreamer1.0-plugins-base,gstreamer1.0-plugins-good,gstreamer1.0-plugins-bad"
+    ",gstreamer1.0-plugins-ugly,gstreamer1.0-libav,gstreamer1.0-tools,libgstrtspserver-1.0-0"
+    ",libyaml-0-2,libcurl4,libjansson4,libmicrohttpd12,libmosquitto1,libseccomp2,libturbojpeg0"
+    ",python3-numpy,python3-pil"
+)
+# Only what the packages depend on: what is left behind after a purge stands out.
+PIUPARTS = (
+    "apt,ca-certificates,systemd,systemd-sysv,adduser,debconf"
+    ",gstreamer1.0-plugins-base,gstreamer1.0-plugins-good,gstreamer1.0-plugins-bad"
+    ",gstreamer1.0-libav,libyaml-0-2,libcurl4,libjansson4,libmicrohttpd12,libmosquitto1"
+    ",libseccomp2,libturbojpeg0,libgstrtspserver-1.0-0"
+)
+LEAVE_OUT = ["/usr/share/man/*", "/usr/share/locale/*", "/usr/share/doc/*"]
+
+
+def say(text):
+    print(f"rootfs: {text}", flush=True)
+
+
+def key_of(name, packages, extra):
+    """Names the root: another package list or recipe is another root."""
+    text = "\n".join([str(RECIPE), SUITE, packages, *extra])
+    return f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def command_of(packages, extra):
+    command = ["mmdebstrap", "--mode=root", "--variant=minbase", "--include=" + packages]
+    command += ["--aptopt=Acquire::Check-Valid-Until false", "--aptopt=Acquire::Languages none"]
+    command += ["--aptopt=Apt::Install-Recommends false", "--dpkgopt=force-unsafe-io"]
+    command += ["--dpkgopt=path-exclude=" + pattern for pattern in LEAVE_OUT]
+    command += ["--dpkgopt=path-include=/usr/share/doc/*/copyright"]
+    return command + list(extra) + [SUITE, "-"] + ([SOURCES] if os.path.isfile(SOURCES) else [])
+
+
+def make(name, packages, extra=()):
+    """The folder of the root, made unless it is there; its content may not be changed."""
+    folder = os.path.join(KEPT, key_of(name, packages, extra))
+    if os.path.isdir(folder):
+        return folder
+    os.makedirs(KEPT, exist_ok=True)
+    say(f"making {os.path.basename(folder)}; this takes two to three minutes, once")
+    started = time.monotonic()
+    part, log_path = folder + ".part", folder + ".log"
+    shutil.rmtree(part, ignore_errors=True)
+    os.mkdir(part)
+    # Unpacking and configuring are many small writes: on a tmpfs they take half the time.
+    env = {**os.environ}
+    if os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free > 6 << 30:
+        env["TMPDIR"] = "/dev/shm"
+    with open(log_path, "wb") as log:
+        maker = subprocess.Popen(
+            command_of(packages, extra),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=env,
+        )
+        unpacked = subprocess.run(["tar", "-x", "-C", part], stdin=maker.stdout, check=False)
+        maker.stdout.close()
+        if maker.wait() != 0 or unpacked.returncode != 0:
+            shutil.rmtree(part, ignore_errors=True)
+            sys.exit(f"rootfs: mmdebstrap failed ({maker.returncode}); see {log_path}")
+    with open(os.path.join(part, "etc/hosts"), "w", encoding="utf-8") as f:
+        f.write("127.0.0.1 localhost\n")
+    os.rename(part, folder)
+    say(f"made in {time.monotonic() - started:.0f} s")
+    return folder

@@ -1,0 +1,5 @@
+module picket.dev/tests/interop/referrers
+
+go 1.25.0
+
+require github.com/google/go-containerregistry v0.21.7
