@@ -15,6 +15,25 @@ enum pk_source_kind {
 	PK_SOURCE_TEST,
 	PK_SOURCE_RTSP,
 	PK_SOURCE_GST,
+	PK_SOURCE_V4L2,
+	PK_SOURCE_CSI,
+	PK_SOURCE_HTTP,
+	PK_SOURCE_IMAGES,
+	PK_N_SOURCE_KINDS,
+};
+
+// What a v4l2 device is asked for.
+enum pk_v4l2_format {
+	PK_V4L2_ANY,
+	PK_V4L2_MJPEG,
+	PK_V4L2_YUYV,
+	PK_V4L2_UYVY,
+	PK_V4L2_NV12,
+	PK_V4L2_I420,
+	PK_V4L2_GRAY8,
+	PK_V4L2_H264,
+	PK_V4L2_H265,
+	PK_N_V4L2_FORMATS,
 };
 
 enum pk_sink_kind {
@@ -27,15 +46,33 @@ enum pk_sink_kind {
 // Every string is owned by the snapshot and never NULL unless the comment says so.
 struct pk_source_config {
 	enum pk_source_kind kind;
-	char *uri;          // file: path; rtsp: rtsp[s]://…; "" otherwise
-	char *launch;       // gst: elements ending in raw video; "" otherwise
-	char *pattern;      // test: a videotestsrc pattern name, default "ball"
-	int width, height;  // test: frame size in pixels, defaults 640 x 480
-	double rate_hz;     // test: frames per second, default 15
-	bool loop;          // file: start again at the end
-	bool paced;         // file: deliver at the clip's rate (true) or as fast as it decodes
+	char *uri;           // file, images: path; rtsp, http: address; "" otherwise
+	char *launch;        // gst: elements ending in raw video; "" otherwise
+	char *pattern;       // test: a videotestsrc pattern name, default "ball"
+	char *user;          // rtsp, http; "": none
+	char *password_file; // rtsp, http: its first line is read at each start; "": none
+	char *tls_ca;        // rtsps, https: PEM file; "": the system's
+	bool tls_verify;     // rtsps, https: the certificate must be valid
+	char *device;        // v4l2: /dev/…
+	char **controls;     // v4l2: "name=integer"
+	size_t n_controls;
+	enum pk_v4l2_format format; // v4l2
+	int sensor_id;              // csi
+	char **recovery;            // csi: program and arguments that restart the camera service
+	size_t n_recovery;
+	int width, height;  // test, csi: frame size in pixels; v4l2: 0: what the device has
+	double rate_hz;     // frames per second; v4l2: 0: what the device has
+	bool loop;          // file, images: start again at the end
+	bool paced;         // file, images: deliver at their rate (true) or as fast as they decode
 	bool tcp;           // rtsp: TCP transport (default) or UDP
+	bool resync;        // rtsp: after lost packets, nothing until the next key frame
 	int64_t latency_ns; // rtsp: jitter buffer
+};
+
+// How long the pictures must look so before it is said; 0: not looked at.
+struct pk_picture_checks {
+	int64_t frozen_ns, black_ns, covered_ns, blurred_ns;
+	bool restart; // a frozen source is started again
 };
 
 struct pk_camera_config {
@@ -48,6 +85,8 @@ struct pk_camera_config {
 	int priority;           // 0..100, default 50; higher is served first
 	int64_t first_frame_ns; // limit from start to the first frame
 	int64_t stall_ns;       // limit between frames
+	int64_t retry_max_ns;   // longest delay between tries after a failure; 0: the default
+	struct pk_picture_checks checks;
 };
 
 struct pk_model_config {
@@ -143,6 +182,12 @@ int pk_config_parse(const char *text, size_t n, const char *name, const char *ba
 	struct pk_config **out, struct pk_problems *problems) pk_must_check;
 void pk_config_destroy(struct pk_config *config);
 PK_DEFINE_AUTO(pk_config, pk_config_destroy);
+
+// A deep copy for whoever outlives the snapshot; NULL strings become "". 0 or -ENOMEM, then dst is
+// finished already.
+int pk_source_config_copy(struct pk_source_config *dst, const struct pk_source_config *src)
+	pk_must_check;
+void pk_source_config_finish(struct pk_source_config *config);
 
 const struct pk_camera_config *pk_config_camera(const struct pk_config *config, const char *name);
 const struct pk_model_config *pk_config_model(const struct pk_config *config, const char *name);

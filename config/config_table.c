@@ -8,15 +8,7 @@
 #include "config/config.h"
 #include "config/path.h"
 
-#define SOURCE(kind) PK_SCHEMA_BIT(PK_SOURCE_##kind)
-#define SINK(kind)   PK_SCHEMA_BIT(PK_SINK_##kind)
-
-static int verify_rtsp(const char *text, struct pk_err *err)
-{
-	if (strncmp(text, "rtsp://", 7) == 0 || strncmp(text, "rtsps://", 8) == 0)
-		return 0;
-	return pk_fail(err, -EINVAL, "must start with rtsp:// or rtsps://");
-}
+#define SINK(kind) PK_SCHEMA_BIT(PK_SINK_##kind)
 
 static int verify_name(const char *text, struct pk_err *err)
 {
@@ -45,14 +37,6 @@ static int verify_topic(const char *text, struct pk_err *err)
 		   : 0;
 }
 
-static const struct pk_schema_name source_kinds[] = {
-	{"file", PK_SOURCE_FILE, "a video file"},
-	{"test", PK_SOURCE_TEST, "a moving test picture"},
-	{"rtsp", PK_SOURCE_RTSP, "a network camera"},
-	{"gst", PK_SOURCE_GST, "GStreamer elements of your own"},
-	{NULL, 0, NULL},
-};
-
 static const struct pk_schema_name sink_kinds[] = {
 	{"jsonl", PK_SINK_JSONL, "results, one JSON object a line"},
 	{"snapshot", PK_SINK_SNAPSHOT, "JPEG pictures with boxes drawn in"},
@@ -61,110 +45,58 @@ static const struct pk_schema_name sink_kinds[] = {
 	{NULL, 0, NULL},
 };
 
-static const struct pk_schema_row source_rows[] = {
-	{.key = "kind",
-		.kind = PK_SCHEMA_ENUM,
-		.names = source_kinds,
-		.required = true,
-		PK_SCHEMA_AT(struct pk_source_config, kind),
-		.help = "What delivers the video."},
-	{.key = "uri",
-		.kind = PK_SCHEMA_PATH,
-		.resolve = pk_path_resolve,
-		.required = true,
-		PK_SCHEMA_AT(struct pk_source_config, uri),
-		.when = SOURCE(FILE),
-		.help = "The video file."},
-	{.key = "uri",
-		.kind = PK_SCHEMA_STRING,
-		.verify = verify_rtsp,
-		.required = true,
-		.max = "2048",
-		PK_SCHEMA_AT(struct pk_source_config, uri),
-		.when = SOURCE(RTSP),
-		.help = "Address of the camera's stream. A user and password in it are never "
-			"logged."},
-	{.key = "launch",
-		.kind = PK_SCHEMA_STRING,
-		.verify = verify_filled,
-		.required = true,
-		.max = "4096",
-		PK_SCHEMA_AT(struct pk_source_config, launch),
-		.when = SOURCE(GST),
-		.help = "GStreamer elements in launch syntax that end in raw video."},
-	{.key = "pattern",
-		.kind = PK_SCHEMA_STRING,
-		.verify = verify_name,
-		.def = "ball",
-		PK_SCHEMA_AT(struct pk_source_config, pattern),
-		.when = SOURCE(TEST),
-		.help = "A pattern name of GStreamer's videotestsrc."},
-	{.key = "width",
-		.kind = PK_SCHEMA_INT,
-		.def = "640",
-		.min = "16",
-		.max = "8192",
-		PK_SCHEMA_AT(struct pk_source_config, width),
-		.when = SOURCE(TEST),
-		.help = "Picture width in pixels."},
-	{.key = "height",
-		.kind = PK_SCHEMA_INT,
-		.def = "480",
-		.min = "16",
-		.max = "8192",
-		PK_SCHEMA_AT(struct pk_source_config, height),
-		.when = SOURCE(TEST),
-		.help = "Picture height in pixels."},
-	{.key = "rate",
-		.kind = PK_SCHEMA_RATE,
-		.def = "15/s",
-		.min = "0.1/s",
-		.max = "1000/s",
-		PK_SCHEMA_AT(struct pk_source_config, rate_hz),
-		.when = SOURCE(TEST),
-		.help = "Frames per second."},
-	{.key = "loop",
-		.kind = PK_SCHEMA_BOOL,
-		.def = "false",
-		PK_SCHEMA_AT(struct pk_source_config, loop),
-		.when = SOURCE(FILE),
-		.help = "Start again at the end of the file."},
-	{.key = "paced",
-		.kind = PK_SCHEMA_BOOL,
-		.def = "true",
-		PK_SCHEMA_AT(struct pk_source_config, paced),
-		.when = SOURCE(FILE),
-		.help = "Deliver at the file's own rate; false: as fast as it decodes."},
-	{.key = "tcp",
-		.kind = PK_SCHEMA_BOOL,
-		.def = "true",
-		PK_SCHEMA_AT(struct pk_source_config, tcp),
-		.when = SOURCE(RTSP),
-		.help = "Carry the stream over TCP; false: over UDP."},
-	{.key = "latency",
+static const struct pk_schema_row checks_rows[] = {
+	{.key = "frozen",
 		.kind = PK_SCHEMA_DURATION,
-		.def = "200ms",
+		.def = "30s",
 		.min = "0",
-		.max = "10s",
-		PK_SCHEMA_AT(struct pk_source_config, latency_ns),
-		.when = SOURCE(RTSP),
-		.help = "Jitter buffer: packets are waited for so long. Adds to the age of a "
-			"frame."},
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_picture_checks, frozen_ns),
+		.help = "Pictures that do not change at all for so long are frozen; 0: not looked "
+			"at."},
+	{.key = "black",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "10s",
+		.min = "0",
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_picture_checks, black_ns),
+		.help = "Pictures that are black for so long are reported; 0: not looked at."},
+	{.key = "covered",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "10s",
+		.min = "0",
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_picture_checks, covered_ns),
+		.help = "Pictures of one even shade for so long are reported: something is before "
+			"the lens; 0: not looked at."},
+	{.key = "blurred",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "1m",
+		.min = "0",
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_picture_checks, blurred_ns),
+		.help = "Pictures with less than a third of this camera's usual detail for so long "
+			"are reported; 0: not looked at."},
+	{.key = "restart",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "true",
+		PK_SCHEMA_AT(struct pk_picture_checks, restart),
+		.help = "A frozen source is started again, at most once in the time of `frozen`, "
+			"which doubles each time up to an hour."},
 	{NULL},
 };
 
-static const struct pk_schema source_schema = {
-	.noun = "source",
-	.rows = source_rows,
-	.size = sizeof(struct pk_source_config),
-	.kind_key = "kind",
+static const struct pk_schema checks_schema = {
+	.noun = "checks",
+	.rows = checks_rows,
+	.size = sizeof(struct pk_picture_checks),
 };
 
 static const struct pk_schema_row camera_rows[] = {
 	{.key = "source",
 		.kind = PK_SCHEMA_MAP,
 		.required = true,
-		.child = &source_schema,
+		.child = &pk_config_source_schema,
 		PK_SCHEMA_AT(struct pk_camera_config, source),
 		.help = "Where the video comes from."},
 	{.key = "model",
@@ -210,6 +142,20 @@ static const struct pk_schema_row camera_rows[] = {
 		.max = "10m",
 		PK_SCHEMA_AT(struct pk_camera_config, stall_ns),
 		.help = "No frame so long after the last: the source is started again."},
+	{.key = "retry_max",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "30s",
+		.min = "1s",
+		.max = "1h",
+		PK_SCHEMA_AT(struct pk_camera_config, retry_max_ns),
+		.help = "A lost source is tried again after half a second, then after twice as "
+			"long each time, at most so long (refused credentials: 30 s to 10 min)."},
+	{.key = "checks",
+		.kind = PK_SCHEMA_MAP,
+		.child = &checks_schema,
+		PK_SCHEMA_AT(struct pk_camera_config, checks),
+		.help = "Looks at the pictures themselves, once a second (not of `file`, `images` "
+			"and `test`)."},
 	{NULL},
 };
 

@@ -110,6 +110,8 @@ static void on_worker_message(void *ctx, const char *type, const json_t *message
 		update_status(daemon);
 	} else if (strcmp(type, "sink") == 0) {
 		pk_sinks_message(&daemon->sinks, message);
+	} else if (strcmp(type, "camera_note") == 0) {
+		pk_cameras_note(&daemon->cameras, message);
 	} else {
 		if (strcmp(type, "assign_done") == 0)
 			pk_supervisor_answered(daemon->supervisor);

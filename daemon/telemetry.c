@@ -28,6 +28,7 @@ static const struct {
 	{"detections", "PICKET_DETECTIONS"},
 	{"restarts", "PICKET_RESTARTS"},
 	{"sink_drops", "PICKET_SINK_DROPS"},
+	{"skipped", "PICKET_SKIPPED"},
 	{"copies", "PICKET_COPIES"},
 };
 

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/queue.h"
 #include "config/config.h"
+#include "daemon/worker_probe.h"
 #include "daemon/worker_proto.h"
 #include "daemon/worker_stats.h"
 #include "pipeline/pipeline.h"
@@ -52,6 +53,12 @@ static void on_camera_state(
 {
 	post(ctx, json_pack("{s:s, s:s, s:s, s:s}", "type", "camera", "name", camera, "state",
 			  pk_camera_state_name(state), "cause", cause ? cause : ""));
+}
+
+static void on_camera_note(void *ctx, const char *camera, const char *text)
+{
+	post(ctx,
+		json_pack("{s:s, s:s, s:s}", "type", "camera_note", "name", camera, "text", text));
 }
 
 static void on_model_fault(void *ctx, const char *model, int code, const char *cause)
@@ -262,11 +269,14 @@ static void worker_finish(struct worker *worker)
 		close(worker->signal_fd);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pk_log_init("picket-worker", PK_LOG_INFO);
+	if (argc > 1)
+		return pk_worker_probe(argc, argv);
 	struct worker worker = {
 		.events = {.camera_state = on_camera_state,
+			.camera_note = on_camera_note,
 			.model_fault = on_model_fault,
 			.model_serving = on_model_serving,
 			.sink_fault = on_sink_fault},

@@ -17,6 +17,7 @@ enum pk_camera_state {
 	PK_CAMERA_RETRYING, // lost; next try is scheduled
 	PK_CAMERA_ENDED,    // a file without loop has ended
 	PK_CAMERA_STOPPED,
+	PK_CAMERA_DEGRADED, // frames come, but the pictures are frozen, black, covered or blurred
 };
 const char *pk_camera_state_name(enum pk_camera_state state);
 
@@ -25,6 +26,9 @@ const char *pk_camera_state_name(enum pk_camera_state state);
 struct pk_pipeline_events {
 	void (*camera_state)(
 		void *ctx, const char *camera, enum pk_camera_state state, const char *cause);
+	// Something about a camera that is worth an event but is no state: its pictures changed
+	// their size, its service was restarted.
+	void (*camera_note)(void *ctx, const char *camera, const char *text);
 	// A model's engine failed while serving (code: negative errno); frames go on as passthrough
 	// until another assignment comes.
 	void (*model_fault)(void *ctx, const char *model, int code, const char *cause);
@@ -83,6 +87,7 @@ struct pk_camera_stats {
 	uint64_t n_sink_drops; // results that a sink could not take or deliver in time
 	struct pk_camera_sink_stats sinks[PK_CAMERA_STATS_SINKS]; // those that got any
 	size_t n_sinks;
+	uint64_t n_skipped;            // pictures not decoded after lost packets, or damaged
 	uint64_t n_copies;             // frames that had to be copied into our memory
 	struct pk_histogram age;       // capture to result
 	struct pk_histogram inference; // taken to inferred

@@ -235,6 +235,13 @@ static void pk_change_on_camera_state(
 		pipeline->events.camera_state(pipeline->events.ctx, camera, state, cause);
 }
 
+static void pk_change_on_camera_note(void *ctx, const char *camera, const char *text)
+{
+	struct pk_pipeline *pipeline = ctx;
+	if (pipeline->events.camera_note)
+		pipeline->events.camera_note(pipeline->events.ctx, camera, text);
+}
+
 static int pk_change_add_camera(
 	struct pk_pipeline *pipeline, const struct pk_camera_config *config, struct pk_err *err)
 {
@@ -244,7 +251,9 @@ static int pk_change_add_camera(
 	struct pk_camera_setup setup = {.config = config,
 		.station = camera.station,
 		.scheduler = pipeline->scheduler,
-		.events = {.camera_state = pk_change_on_camera_state, .ctx = pipeline}};
+		.events = {.camera_state = pk_change_on_camera_state,
+			.camera_note = pk_change_on_camera_note,
+			.ctx = pipeline}};
 	int r = pk_roster_put(pipeline->roster, config, camera.station->relay);
 	if (r == 0)
 		r = pk_camera_create(&setup, &camera.camera, err);

@@ -206,7 +206,7 @@ static void pk_restream_list(struct pk_restream *restream, const struct pk_roste
 	if (!camera)
 		return;
 	camera->listed = true;
-	if (from->state != PK_CAMERA_RUNNING)
+	if (from->state != PK_CAMERA_RUNNING && from->state != PK_CAMERA_DEGRADED)
 		camera->running_ns = 0;
 	else if (!camera->running_ns)
 		camera->running_ns = pk_now_ns();
