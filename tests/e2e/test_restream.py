@@ -222,6 +222,17 @@ def same_bytes(scene: Scene, client: Client, camera: Camera):
     check(same >= 27, f"{same} of {len(theirs)} pictures are the camera's own")
 
 
+def described(port: int, path: str) -> bool:
+    """Would a client be let in?"""
+    try:
+        with socket.create_connection(("127.0.0.1", port), 5) as client:
+            url = f"rtsp://127.0.0.1:{port}/{path}"
+            client.sendall(f"DESCRIBE {url} RTSP/1.0\r\nCSeq: 1\r\n\r\n".encode())
+            return b"200 OK" in client.recv(4096)
+    except OSError:
+        return False
+
+
 def first_picture(url: str, until: float) -> float | None:
     """When a GStreamer client that starts now has decoded a picture; None: it was turned away."""
     source = f"rtspsrc location={url} protocols=tcp latency=0"
@@ -246,6 +257,9 @@ def killed_worker(scene: Scene):
     killed = time.monotonic()
     back = None
     while back is None and time.monotonic() - killed < 10:
+        if not described(scene.port, "yard"):
+            time.sleep(0.05)
+            continue
         back = first_picture(scene.url, killed + 10)
     check(back is not None, f"no picture any more\n{scene.node.log_tail()}")
     back -= killed
