@@ -19,6 +19,7 @@ int pk_cmd_store(int argc, char **argv);
 int pk_cmd_push(int argc, char **argv);
 int pk_cmd_bundle(int argc, char **argv);
 int pk_cmd_status(int argc, char **argv);
+int pk_cmd_camera(int argc, char **argv);
 int pk_cmd_cameras(int argc, char **argv);
 int pk_cmd_models(int argc, char **argv);
 int pk_cmd_events(int argc, char **argv);

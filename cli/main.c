@@ -17,6 +17,7 @@ struct verb {
 static const struct verb verbs[] = {
 	{"status", pk_cmd_status, "one look at everything: cameras, models, alarms"},
 	{"cameras", pk_cmd_cameras, "each camera: state, rate, frame age, rung"},
+	{"camera", pk_cmd_camera, "look at one camera: formats, rate, jitter, a picture"},
 	{"models", pk_cmd_models, "each model: artifact, rung and why, build progress"},
 	{"events", pk_cmd_events, "what happened, newest last; --follow"},
 	{"reload", pk_cmd_reload, "make picketd read its config again"},
