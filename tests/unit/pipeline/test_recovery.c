@@ -7,25 +7,52 @@
 #include "pipeline/resync.h"
 #include "tests/unit/pipeline/cm.h"
 
-// k: key frame, d: leans on others, K, D: the same after a loss. Below: what may be decoded.
+// Each letter is a picture of two packets: k a key frame, d one that leans on others. "-" is a lost
+// packet; it stands before, in or behind a picture. Below: what may be decoded.
 static void test_resync(void **state)
 {
 	static const char *const rows[][2] = {
-		{"Kddd", "yyyy"}, // the very first may say that something is missing: nothing is
-		{"ddkdd", "nnyyy"},
-		{"kddDddkdd", "yyynnnyyy"},
-		{"kdKddkd", "yynnnyy"}, // a key frame with a hole is no key frame
-		{"kDkDkD", "ynynyn"},
+		{"kddd", "yyyy"},
+		{"ddkdd", "nnyyy"},      // joined in the middle
+		{"kd-ddkdd", "yynnyyy"}, // between two pictures
+		{"k-dkd", "ynyy"},
+		{"kd-kdkd", "yynnyy"}, // which of them lacks it cannot be told
+		{"k-k-k-k", "ynnn"},
 		{"kkkk", "yyyy"},
 	};
 	for (size_t i = 0; i < PK_ARRAY_LEN(rows); i++) {
 		struct pk_resync resync = {0};
-		for (const char *p = rows[i][0], *want = rows[i][1]; *p; p++, want++) {
-			bool lost = *p == 'K' || *p == 'D', leans = *p == 'd' || *p == 'D';
-			if (pk_resync_pass(&resync, lost, leans) != (*want == 'y'))
+		uint16_t number = 65530; // wraps
+		int64_t at_ns = 0;
+		const char *want = rows[i][1];
+		for (const char *p = rows[i][0]; *p; p++) {
+			if (*p == '-') {
+				number++;
+				continue;
+			}
+			at_ns += 40;
+			pk_resync_packet(&resync, number++, at_ns);
+			pk_resync_packet(&resync, number++, at_ns);
+			if (pk_resync_pass(&resync, at_ns, *p == 'd') != (*want++ == 'y'))
 				fail_msg("%s at %td", rows[i][0], p - rows[i][0]);
 		}
 	}
+}
+
+static void test_resync_inside_a_picture(void **state)
+{
+	struct pk_resync resync = {0};
+	pk_resync_packet(&resync, 1, 40);
+	assert_true(pk_resync_pass(&resync, 40, false));
+	pk_resync_packet(&resync, 2, 80);
+	pk_resync_packet(&resync, 4, 80); // 3 is missing, of a key frame
+	assert_false(pk_resync_pass(&resync, 80, false));
+	assert_false(pk_resync_pass(&resync, -1, false)); // its second part, without a time
+	pk_resync_packet(&resync, 5, 120);
+	assert_false(pk_resync_pass(&resync, 120, true));
+	pk_resync_packet(&resync, 6, 160);
+	assert_true(pk_resync_pass(&resync, 160, false));
+	assert_true(pk_resync_pass(&resync, -1, false));
 }
 
 static bool yes(void *ctx)
@@ -78,6 +105,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_resync),
+		cmocka_unit_test(test_resync_inside_a_picture),
 		cmocka_unit_test(test_ladder),
 		cmocka_unit_test(test_ladder_without_service),
 		cmocka_unit_test(test_one_restart_for_all_cameras),
