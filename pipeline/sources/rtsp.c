@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "pipeline/entry_point.h"
 #include "pipeline/resync.h"
 #include "pipeline/sources/build.h"
 
@@ -12,6 +13,7 @@
 struct pk_rtsp {
 	struct pk_graph_build build; // without config and elements, which do not live so long
 	struct pk_resync resync;
+	enum pk_codec codec;
 	bool resync_wanted;
 };
 
@@ -30,11 +32,25 @@ static gboolean pk_rtsp_take_packet(GstBuffer **buffer, guint unused, gpointer u
 	return TRUE;
 }
 
+// The depayloader knows only some kinds of key frames: what it calls leaning is looked at, but only
+// while a key frame is waited for.
+static bool pk_rtsp_leans(const struct pk_rtsp *rtsp, GstBuffer *buffer)
+{
+	GstMapInfo map;
+	if (!GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT))
+		return false;
+	if (rtsp->resync.synced || !gst_buffer_map(buffer, &map, GST_MAP_READ))
+		return true;
+	bool entry = pk_entry_point(rtsp->codec, map.data, map.size);
+	gst_buffer_unmap(buffer, &map);
+	return !entry;
+}
+
 // Removes what must not be decoded.
 static gboolean pk_rtsp_take_picture(GstBuffer **buffer, guint unused, gpointer user_data)
 {
 	struct pk_rtsp *rtsp = user_data;
-	bool leans = GST_BUFFER_FLAG_IS_SET(*buffer, GST_BUFFER_FLAG_DELTA_UNIT);
+	bool leans = pk_rtsp_leans(rtsp, *buffer);
 	if (pk_resync_pass(&rtsp->resync, pk_rtsp_time(*buffer), leans))
 		return TRUE;
 	if (rtsp->build.receiver.skipped)
@@ -106,6 +122,7 @@ static GstElement *pk_rtsp_make_chain(struct pk_rtsp *rtsp, enum pk_codec codec,
 	g_free(text);
 	if (!chain)
 		return NULL;
+	rtsp->codec = codec;
 	pk_rtsp_watch_pictures(rtsp, chain);
 	if (gst_element_link(chain, rtsp->build.tail))
 		return chain;

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "pipeline/entry_point.h"
 #include "pipeline/ladder.h"
 #include "pipeline/resync.h"
 #include "tests/unit/pipeline/cm.h"
@@ -53,6 +54,30 @@ static void test_resync_inside_a_picture(void **state)
 	pk_resync_packet(&resync, 6, 160);
 	assert_true(pk_resync_pass(&resync, 160, false));
 	assert_true(pk_resync_pass(&resync, -1, false));
+}
+
+static void test_entry_points(void **state)
+{
+	static const struct {
+		enum pk_codec codec;
+		bool want;
+		uint8_t bytes[16];
+		size_t n;
+	} rows[] = {
+		{PK_CODEC_H264, true, {0, 0, 0, 1, 9, 16, 0, 0, 1, 0x65, 0x88}, 11}, // IDR
+		{PK_CODEC_H264, false, {0, 0, 0, 1, 9, 48, 0, 0, 1, 0x41, 0x9a}, 11},
+		{PK_CODEC_H264, true, {0, 0, 1, 6, 1, 2, 7, 7, 6, 1, 0x80}, 11}, // second message
+		{PK_CODEC_H264, false, {0, 0, 1, 6, 5, 200, 6, 1}, 8},           // cut off
+		{PK_CODEC_H264, false, {0, 0, 1, 6, 255, 255, 255}, 7},
+		{PK_CODEC_H264, false, {0, 0, 1}, 3},
+		{PK_CODEC_H265, true, {0, 0, 0, 1, 21 << 1, 1}, 6}, // CRA
+		{PK_CODEC_H265, true, {0, 0, 1, 19 << 1, 1}, 5},    // IDR
+		{PK_CODEC_H265, false, {0, 0, 1, 1 << 1, 1}, 5},
+		{PK_CODEC_JPEG, true, {0xff, 0xd8}, 2},
+	};
+	for (size_t i = 0; i < PK_ARRAY_LEN(rows); i++)
+		if (pk_entry_point(rows[i].codec, rows[i].bytes, rows[i].n) != rows[i].want)
+			fail_msg("row %zu", i);
 }
 
 static bool yes(void *ctx)
@@ -106,6 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_resync),
 		cmocka_unit_test(test_resync_inside_a_picture),
+		cmocka_unit_test(test_entry_points),
 		cmocka_unit_test(test_ladder),
 		cmocka_unit_test(test_ladder_without_service),
 		cmocka_unit_test(test_one_restart_for_all_cameras),

@@ -113,7 +113,7 @@ static int watch(const char *mount, bool tcp, bool resync, int want, struct seen
 	struct pk_source *source = NULL;
 	struct pk_err err = {0};
 	int r = pk_source_create(&config, &receiver, 0, &source, &err);
-	int64_t until_ns = pk_now_ns() + 60 * PK_NS_PER_S;
+	int64_t until_ns = pk_now_ns() + 30 * PK_NS_PER_S;
 	while (r == 0 && atomic_load(&seen->n) < want && pk_now_ns() < until_ns)
 		r = pk_source_poll(source, 5 * PK_NS_PER_MS, &err);
 	pk_source_destroy(source);
@@ -177,7 +177,9 @@ static void connect_all(int times)
 		for (size_t m = 0; m < PK_ARRAY_LEN(mounts); m++) {
 			memset(&seen, 0, sizeof(seen));
 			int n = watch(mounts[m], i % 2, true, 2, &seen);
-			assert_int_equal(n > 0, answers[m]);
+			if ((n > 0) != answers[m])
+				fail_msg("%s by %s: %d pictures, %d left out", mounts[m],
+					i % 2 ? "TCP" : "UDP", n, seen.n_skipped);
 		}
 }
 
