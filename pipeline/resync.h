@@ -3,14 +3,19 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
-// Zero-initialise. One thread.
+// Zero-initialise. One thread. Times are stream times of packets and pictures, ns; -1: not known.
 struct pk_resync {
-	bool begun;   // the first picture came
-	bool waiting; // for a key frame
+	bool begun;           // the first packet came
+	bool synced;          // a whole key frame came, and nothing is missing since
+	uint16_t next_number; // that the next packet should have
+	int64_t damaged_ns;   // pictures up to this time may lack something
+	int64_t picture_ns;   // of the last picture that had a time
 };
 
-// Whether this picture may be decoded. lost: something is missing before or in it; leans: it is no
-// key frame. A key frame that comes with a loss may itself be the damaged one: it is left out too.
-// Before the very first picture nothing can be missing; it too must be a key frame.
-bool pk_resync_pass(struct pk_resync *resync, bool lost, bool leans);
+// A packet, in the order in which they are put together (RTP sequence number, RFC 3550 5.1).
+void pk_resync_packet(struct pk_resync *resync, uint16_t number, int64_t at_ns);
+// Whether the picture that was put together may be decoded. leans: it is no key frame. A key frame
+// whose packets stand beside a gap may be the damaged one: it is left out too.
+bool pk_resync_pass(struct pk_resync *resync, int64_t at_ns, bool leans);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "pipeline/entry_point.h"
 #include "pipeline/resync.h"
 #include "pipeline/sources/build.h"
 
@@ -12,30 +13,99 @@
 struct pk_rtsp {
 	struct pk_graph_build build; // without config and elements, which do not live so long
 	struct pk_resync resync;
+	enum pk_codec codec;
 	bool resync_wanted;
 };
 
-static GstPadProbeReturn pk_rtsp_on_picture(GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
+static int64_t pk_rtsp_time(GstBuffer *buffer)
 {
-	struct pk_rtsp *rtsp = user_data;
-	GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
-	bool lost = GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DISCONT);
-	bool leans = GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT);
-	if (pk_resync_pass(&rtsp->resync, lost, leans))
-		return GST_PAD_PROBE_OK;
-	if (rtsp->build.receiver.skipped)
-		rtsp->build.receiver.skipped(rtsp->build.receiver.ctx);
-	return GST_PAD_PROBE_DROP;
+	return GST_BUFFER_PTS_IS_VALID(buffer) ? (int64_t)GST_BUFFER_PTS(buffer) : -1;
 }
 
+static gboolean pk_rtsp_take_packet(GstBuffer **buffer, guint unused, gpointer user_data)
+{
+	struct pk_rtsp *rtsp = user_data;
+	uint8_t number[2]; // big endian, at byte 2 of the header
+	if (gst_buffer_extract(*buffer, 2, number, sizeof(number)) == sizeof(number))
+		pk_resync_packet(&rtsp->resync, (uint16_t)(number[0] << 8 | number[1]),
+			pk_rtsp_time(*buffer));
+	return TRUE;
+}
+
+// The depayloader knows only some kinds of key frames: what it calls leaning is looked at, but only
+// while a key frame is waited for.
+static bool pk_rtsp_leans(const struct pk_rtsp *rtsp, GstBuffer *buffer)
+{
+	GstMapInfo map;
+	if (!GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT))
+		return false;
+	if (rtsp->resync.synced || !gst_buffer_map(buffer, &map, GST_MAP_READ))
+		return true;
+	bool entry = pk_entry_point(rtsp->codec, map.data, map.size);
+	gst_buffer_unmap(buffer, &map);
+	return !entry;
+}
+
+// Removes what must not be decoded.
+static gboolean pk_rtsp_take_picture(GstBuffer **buffer, guint unused, gpointer user_data)
+{
+	struct pk_rtsp *rtsp = user_data;
+	bool leans = pk_rtsp_leans(rtsp, *buffer);
+	if (pk_resync_pass(&rtsp->resync, pk_rtsp_time(*buffer), leans))
+		return TRUE;
+	if (rtsp->build.receiver.skipped)
+		rtsp->build.receiver.skipped(rtsp->build.receiver.ctx);
+	gst_clear_buffer(buffer);
+	return TRUE;
+}
+
+static GstPadProbeReturn pk_rtsp_probe(
+	GstPadProbeInfo *info, GstBufferListFunc take, struct pk_rtsp *rtsp)
+{
+	if (GST_PAD_PROBE_INFO_TYPE(info) & GST_PAD_PROBE_TYPE_BUFFER_LIST) {
+		GstBufferList *list =
+			gst_buffer_list_make_writable(GST_PAD_PROBE_INFO_BUFFER_LIST(info));
+		GST_PAD_PROBE_INFO_DATA(info) = list;
+		gst_buffer_list_foreach(list, take, rtsp);
+		return GST_PAD_PROBE_OK;
+	}
+	GstBuffer *buffer = GST_PAD_PROBE_INFO_BUFFER(info);
+	take(&buffer, 0, rtsp);
+	if (buffer)
+		return GST_PAD_PROBE_OK;
+	GST_PAD_PROBE_INFO_DATA(info) = NULL; // it is gone already
+	return GST_PAD_PROBE_HANDLED;
+}
+
+static GstPadProbeReturn pk_rtsp_on_packet(GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
+{
+	return pk_rtsp_probe(info, pk_rtsp_take_packet, user_data);
+}
+
+static GstPadProbeReturn pk_rtsp_on_picture(GstPad *pad, GstPadProbeInfo *info, gpointer user_data)
+{
+	return pk_rtsp_probe(info, pk_rtsp_take_picture, user_data);
+}
+
+static void pk_rtsp_watch_pad(
+	GstElement *depay, const char *name, GstPadProbeCallback on_buffer, struct pk_rtsp *rtsp)
+{
+	const GstPadProbeType types = GST_PAD_PROBE_TYPE_BUFFER | GST_PAD_PROBE_TYPE_BUFFER_LIST;
+	GstPad *pad = gst_element_get_static_pad(depay, name);
+	gst_pad_add_probe(pad, types, on_buffer, rtsp, NULL);
+	gst_object_unref(pad);
+}
+
+// Packets are counted where they come out of the jitter buffer, in order: the depayloader's own
+// mark of a loss can get lost with the picture that it stands on.
 static void pk_rtsp_watch_pictures(struct pk_rtsp *rtsp, GstElement *chain)
 {
-	GstElement *depay = gst_bin_get_by_name(GST_BIN(chain), "picket-depay");
-	GstPad *pad = gst_element_get_static_pad(depay, "src");
 	rtsp->resync = (struct pk_resync){0};
-	if (rtsp->resync_wanted)
-		gst_pad_add_probe(pad, GST_PAD_PROBE_TYPE_BUFFER, pk_rtsp_on_picture, rtsp, NULL);
-	gst_object_unref(pad);
+	if (!rtsp->resync_wanted)
+		return;
+	GstElement *depay = gst_bin_get_by_name(GST_BIN(chain), "picket-depay");
+	pk_rtsp_watch_pad(depay, "sink", pk_rtsp_on_packet, rtsp);
+	pk_rtsp_watch_pad(depay, "src", pk_rtsp_on_picture, rtsp);
 	gst_object_unref(depay);
 }
 
@@ -52,6 +122,7 @@ static GstElement *pk_rtsp_make_chain(struct pk_rtsp *rtsp, enum pk_codec codec,
 	g_free(text);
 	if (!chain)
 		return NULL;
+	rtsp->codec = codec;
 	pk_rtsp_watch_pictures(rtsp, chain);
 	if (gst_element_link(chain, rtsp->build.tail))
 		return chain;

@@ -3,7 +3,9 @@
 """Cameras of every kind against real peers on loopback, and what becomes of each when it fails."""
 
 import datetime
+import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -402,11 +404,88 @@ def five_do_not_notice_three_bad_ones():
         bad_server.kill()
 
 
+def picketctl_tests_a_camera():
+    server = peers.Rtsp()
+    with tempfile.TemporaryDirectory(prefix="picket-probe-") as folder:
+        node = picket.Node(folder, story.BUILD)
+        password = write(node.path("password"), "geheim\n")
+        account = f", user: picket, password_file: {password}"
+        node.write_config(
+            CONFIG.format(
+                root=folder,
+                cameras=CAMERA.format(
+                    name="yard", source=rtsp(server.uri("auth"), account), more=""
+                ),
+            )
+        )
+        try:
+            shot = node.path("shot.jpg")
+            done = node.ctl("camera", "test", "yard", "--seconds", "2", "--snapshot", shot)
+            check(done.returncode == 0, f"camera test: {done.stderr}")
+            for text in ("video/x-h264", "decoder ", "320x240", "15/s declared", "jitter"):
+                check(text in done.stdout, f"no `{text}` in {done.stdout}")
+            check("geheim" not in done.stdout + done.stderr, "the password is shown")
+            with open(shot, "rb") as f:
+                check(f.read(3) == b"\xff\xd8\xff", "the snapshot is no JPEG")
+            done = node.ctl("camera", "test", "--json", server.uri("nosuch"))
+            answer = json.loads(done.stdout)
+            check(done.returncode == 1 and "404" in answer["error"], f"404: {done.stdout}")
+            done = node.ctl("camera", "test", "--json", "--seconds", "1", server.uri("h265"))
+            answer = json.loads(done.stdout)
+            check(answer["codec"] == "video/x-h265" and answer["frames"] > 5, f"h265: {answer}")
+            done = node.ctl("camera", "test", "nosuchcamera")
+            check(done.returncode == 2 and "no camera" in done.stderr, f"name: {done.stderr}")
+            linked = subprocess.run(
+                ["ldd", os.path.join(story.BUILD, "cli/picketctl")],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+            check("libgst" not in linked, "picketctl links GStreamer")
+        finally:
+            server.kill()
+
+
+def usage_of(pid: int) -> tuple[int, int, float]:
+    """Threads, descriptors and resident MiB of a process."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        status = dict(line.split(":", 1) for line in f)
+    n_fds = len(os.listdir(f"/proc/{pid}/fd"))
+    return int(status["Threads"]), n_fds, int(status["VmRSS"].split()[0]) / 1024
+
+
+# Of one more 1080p H.264 camera over TCP: docs/CAMERAS.md.
+BUDGET = (8, 12, 25)
+
+
+def a_camera_costs_what_is_documented():
+    server = peers.Rtsp(size=(1920, 1080, 5))
+    found = []
+    try:
+        for n in (1, 5):
+            cameras = {f"c{i}": rtsp(server.uri()) for i in range(n)}
+            with Watched(cameras) as watched:
+                for name in cameras:
+                    watched.wait_state(name, "running", 30)
+                time.sleep(2)
+                found.append(usage_of(watched.node.status()["worker"]["pid"]))
+    finally:
+        server.kill()
+    each = [round((five - one) / 4, 1) for one, five in zip(*found)]
+    names = ("threads", "fds", "rss_mib")
+    print(f"figures: one {dict(zip(names, found[0]))}, each more {dict(zip(names, each))}")
+    story.keep_figures(camera_cost_1080p_tcp=dict(zip(names, each)))
+    for name, cost, bound in zip(names, each, BUDGET):
+        check(cost <= bound, f"a camera costs {cost} {name}, more than {bound}")
+
+
 TESTS = (
     every_kind_of_source_delivers,
     faults_are_located_and_recovered,
     the_picture_itself_is_watched,
     five_do_not_notice_three_bad_ones,
+    picketctl_tests_a_camera,
+    a_camera_costs_what_is_documented,
 )
 # Names on the command line: only those.
 sys.exit(story.run(*(t for t in TESTS if t.__name__ in sys.argv[1:] or len(sys.argv) == 1)))

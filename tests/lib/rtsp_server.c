@@ -44,11 +44,7 @@ static const struct mount {
 		1, FALSE},
 	{"/jpeg", "jpegenc", "jpegenc ! rtpjpegpay name=pay0 pt=26", 1, FALSE},
 	{"/auth", "x264enc", H264 "name=pay0", 1, TRUE},
-	{"/lossy", "x264enc",
-		"x264enc tune=zerolatency speed-preset=ultrafast key-int-max=15 ! "
-		"rtph264pay config-interval=-1 pt=96 mtu=300 ! netsim drop-probability=0.01 "
-		"name=pay0",
-		1, FALSE},
+	{"/lossy", "x264enc", H264 "mtu=300 ! netsim drop-probability=0.01 name=pay0", 1, FALSE},
 	{"/fast", "x264enc", H264 "name=pay0", 1.001, FALSE},
 	{"/faster", "x264enc", H264 "name=pay0", 1.02, FALSE},
 };
