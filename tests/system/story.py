@@ -228,8 +228,8 @@ REGISTRY_CONFIG = REGISTRIES + CONFIG.replace(
 def model_comes_from_a_tls_registry_with_a_password():
     peers.make_registry()
     machine.write(CONFIG_FILE, REGISTRY_CONFIG)
-    sh("systemctl", "restart", UNIT)  # a credential is handed over at the start
     digest = publish(0.44)
+    sh("systemctl", "restart", UNIT)  # a credential is handed over at the start
     found = wait_rung("engine", digest=digest)
     check(found["artifact"].startswith(peers.REGISTRY), f"{found}")
     wait_results(5, digest=digest)
@@ -248,6 +248,7 @@ def registry_down_costs_only_updates():
     wait_results(5, digest=digest)
     peers.start_registry()
     digest = publish(0.45)
+    sh("picketctl", "reload")
     wait_rung("engine", digest=digest)
     wait_results(5, digest=digest)
 
