@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "config/card.h"
+#include "daemon/admit.h"
 #include "daemon/build_proto.h"
 #include "daemon/golden.h"
 #include "engine/compile/gate_file.h"
@@ -265,9 +266,12 @@ int main(void)
 	int r = read_job(&job, &err);
 	if (r == 0)
 		r = load_golden(&job, &err);
-	if (r == 0)
+	bool admit = json_is_true(json_object_get(job.json, "admit"));
+	if (r == 0 && admit)
+		r = pk_admit(&job.options, job.card, &err);
+	if (r == 0 && !admit)
 		r = pk_engine_build(&job.options, &report, &err);
-	if (r == 0)
+	if (r == 0 && !admit)
 		r = gate_and_place(&job, &err);
 	put_result(&report, r, &err);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

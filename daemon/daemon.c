@@ -18,9 +18,11 @@
 #include "daemon/agent.h"
 #include "daemon/builder.h"
 #include "daemon/cameras.h"
+#include "daemon/cleaning.h"
 #include "daemon/control.h"
 #include "daemon/loop.h"
 #include "daemon/models.h"
+#include "daemon/node_id.h"
 #include "daemon/notify.h"
 #include "daemon/supervisor.h"
 #include "daemon/telemetry.h"
@@ -35,7 +37,10 @@ struct pk_daemon {
 	struct pk_config *config;
 	struct pk_loop *loop;
 	struct pk_events *events;
-	struct pk_agent *agent;
+	struct pk_agent *agent, *network;
+	struct pk_wallclock clock;
+	struct pk_cleaning cleaning;
+	char node_id[PK_NODE_ID_MAX];
 	struct pk_builder *builder;
 	struct pk_supervisor *supervisor;
 	struct pk_models models;
@@ -100,6 +105,8 @@ static void on_worker_message(void *ctx, const char *type, const json_t *message
 	if (strcmp(type, "heartbeat") == 0) {
 		(void)pk_json_opt_int(message, "rss_bytes", &daemon->worker_rss_bytes, NULL);
 		pk_cameras_heartbeat(&daemon->cameras, message);
+		pk_models_heartbeat(&daemon->models, message);
+		pk_wallclock_keep(&daemon->clock);
 		update_status(daemon);
 	} else if (strcmp(type, "camera") == 0) {
 		pk_cameras_message(&daemon->cameras, message);
@@ -109,6 +116,12 @@ static void on_worker_message(void *ctx, const char *type, const json_t *message
 			pk_supervisor_answered(daemon->supervisor);
 		pk_models_message(&daemon->models, type, message);
 	}
+}
+
+static void on_gc(void *ctx)
+{
+	struct pk_daemon *daemon = ctx;
+	pk_cleaning_want(&daemon->cleaning);
 }
 
 static bool is_alive(void *ctx)
@@ -149,10 +162,8 @@ static void take_config(struct pk_daemon *daemon)
 						       .memory_bytes = config->build.memory_bytes,
 						       .nice = config->build.nice,
 					       });
-	daemon->models.env.quota_bytes = config->store.quota_bytes;
-	daemon->models.env.reserve_bytes = config->store.reserve_bytes;
-	daemon->models.env.retry_min_ns = config->build.retry_min_ns;
-	daemon->models.env.retry_max_ns = config->build.retry_max_ns;
+	daemon->models.env.config = config;
+	pk_node_id(config, daemon->node_id);
 	pk_telemetry_set_interval(&daemon->telemetry, config->telemetry.interval_ns);
 }
 
@@ -244,9 +255,14 @@ bool pk_daemon_reload(struct pk_daemon *daemon, json_t **problems)
 	return r == 0;
 }
 
+struct pk_model *pk_daemon_model(struct pk_daemon *daemon, const char *name)
+{
+	return pk_models_find(&daemon->models, name);
+}
+
 int pk_daemon_rebuild(struct pk_daemon *daemon, const char *name)
 {
-	struct pk_model *model = pk_models_find(&daemon->models, name);
+	struct pk_model *model = pk_daemon_model(daemon, name);
 	if (!model)
 		return -ENOENT;
 	pk_model_rebuild(model);
@@ -264,6 +280,7 @@ static void begin_stop(struct pk_daemon *daemon, const char *why)
 	if (daemon->stopping)
 		return;
 	daemon->stopping = true;
+	pk_models_stopping(&daemon->models);
 	pk_notify_stopping(&daemon->notify);
 	pk_events_post(daemon->events, PK_EVENT_STOPPING, PK_FIELDS({"PICKET_CAUSE", why}),
 		"picketd ends: %s", why);
@@ -312,6 +329,8 @@ static int create_workers(struct pk_daemon *daemon, struct pk_err *err)
 	};
 	int r = pk_agent_create(daemon->loop, &daemon->agent, err);
 	if (r == 0)
+		r = pk_agent_create(daemon->loop, &daemon->network, err);
+	if (r == 0)
 		r = pk_builder_create(daemon->loop, daemon->paths->builder, &daemon->builder, err);
 	if (r == 0)
 		r = pk_supervisor_create(daemon->loop, daemon->events, daemon->paths->worker,
@@ -324,6 +343,11 @@ static void init_views(struct pk_daemon *daemon)
 	pk_models_init(&daemon->models, &(struct pk_model_env){
 						.loop = daemon->loop,
 						.agent = daemon->agent,
+						.network = daemon->network,
+						.clock = &daemon->clock,
+						.config = daemon->config,
+						.node_id = daemon->node_id,
+						.gc = on_gc,
 						.builder = daemon->builder,
 						.supervisor = daemon->supervisor,
 						.events = daemon->events,
@@ -331,6 +355,7 @@ static void init_views(struct pk_daemon *daemon)
 						.changed = on_changed,
 						.ctx = daemon,
 					});
+	pk_cleaning_init(&daemon->cleaning, daemon->loop, daemon->network, &daemon->models);
 	pk_cameras_init(&daemon->cameras, daemon->events, &daemon->models);
 	pk_telemetry_init(&daemon->telemetry, daemon->loop, &daemon->cameras);
 	pk_notify_init(&daemon->notify, daemon->loop, is_alive, daemon);
@@ -368,6 +393,7 @@ int pk_daemon_create(const struct pk_paths *paths, struct pk_config *config, str
 	daemon->config = config;
 	daemon->signal_fd = -1;
 	daemon->started_ns = pk_now_ns();
+	pk_wallclock_init(&daemon->clock, paths->state);
 	int r = create_parts(daemon, err);
 	if (r < 0)
 		pk_daemon_destroy(daemon);
@@ -381,6 +407,7 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 	if (!daemon)
 		return;
 	pk_control_destroy(daemon->control);
+	pk_cleaning_finish(&daemon->cleaning);
 	pk_models_finish(&daemon->models);
 	pk_cameras_finish(&daemon->cameras);
 	pk_telemetry_finish(&daemon->telemetry);
@@ -388,6 +415,8 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 	pk_supervisor_destroy(daemon->supervisor);
 	pk_builder_destroy(daemon->builder);
 	pk_agent_destroy(daemon->agent);
+	pk_agent_destroy(daemon->network);
+	pk_wallclock_finish(&daemon->clock);
 	if (daemon->signal_watch.active)
 		pk_loop_unwatch(daemon->loop, &daemon->signal_watch);
 	if (daemon->signal_fd >= 0)

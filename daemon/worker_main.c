@@ -148,6 +148,8 @@ static void on_assign(struct worker *worker, const json_t *message)
 		r = pk_fail(&err, -EINVAL, "an assignment came before the config");
 	if (r == 0)
 		r = pk_pipeline_assign(worker->pipeline, &assignment, &err);
+	if (r == 0 && assignment.engine_path)
+		pk_worker_stats_restart(worker->stats, assignment.model);
 	send_message(
 		worker, json_pack("{s:s, s:s, s:I, s:s?, s:i, s:s}", "type", "assign_done", "model",
 				assignment.model ? assignment.model : "", "serial",
