@@ -20,7 +20,9 @@ static const struct verb verbs[] = {
 	{"model", pk_cmd_model,
 		"models and their updates: list, show, pull, pin, rollback, explain, …"},
 	{"models", pk_cmd_models, NULL}, // model list
+	{"top", pk_cmd_top, "cameras, models and the machine, live"},
 	{"events", pk_cmd_events, "what happened, newest last; --follow"},
+	{"logs", pk_cmd_logs, "Picket's records of the journal"},
 	{"reload", pk_cmd_reload, "make picketd read its config again"},
 	{"config", pk_cmd_config, "check a config or a model card, without picketd"},
 	{"card", pk_cmd_card, "propose a model card for an ONNX file"},

@@ -22,6 +22,7 @@
 #define BACKLOG          64
 #define IDLE_S           30
 #define CONNECTION_BYTES (32u << 10)
+#define MAX_TEXT_BYTES   (4u << 20)
 #define SOCKET_MODE      0660
 
 struct pk_control {
@@ -107,11 +108,31 @@ static const char *query(const struct pk_request *request, const char *key)
 	return MHD_lookup_connection_value(request->ctx, MHD_GET_ARGUMENT_KIND, key);
 }
 
+static const char *header(const struct pk_request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->ctx, MHD_HEADER_KIND, name);
+}
+
+static enum MHD_Result send_text(struct MHD_Connection *connection, struct pk_reply *reply)
+{
+	struct MHD_Response *response = NULL;
+	if (!pk_buf_error(&reply->text))
+		response = MHD_create_response_from_buffer(
+			reply->text.len, reply->text.data, MHD_RESPMEM_MUST_COPY);
+	pk_buf_finish(&reply->text);
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, "Content-Type", reply->type);
+	enum MHD_Result r = MHD_queue_response(connection, reply->status, response);
+	MHD_destroy_response(response);
+	return r;
+}
+
 static enum MHD_Result answer(struct pk_control *control, struct MHD_Connection *connection,
 	const char *method, const char *path)
 {
 	const struct pk_route *route = NULL;
-	struct pk_request request = {.query = query, .ctx = connection};
+	struct pk_request request = {.query = query, .header = header, .ctx = connection};
 	struct pk_reply reply = {.status = MHD_HTTP_OK};
 	enum pk_route_match match =
 		pk_route_find(method, path, &route, request.name, sizeof(request.name));
@@ -119,7 +140,10 @@ static enum MHD_Result answer(struct pk_control *control, struct MHD_Connection 
 		return send_error(connection, MHD_HTTP_NOT_FOUND, "no such path");
 	if (match == PK_ROUTE_NO_METHOD)
 		return send_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "not with this method");
+	pk_buf_init(&reply.text, MAX_TEXT_BYTES);
 	route->handle(control->daemon, &request, &reply);
+	if (reply.type)
+		return send_text(connection, &reply);
 	if (reply.follow)
 		return pk_follow_start(&control->follow, connection, reply.after);
 	return send_json(connection, reply.status, reply.body);

@@ -13,6 +13,8 @@
 
 const struct pk_route pk_route_table[] = {
 	{"GET", PK_API_STATUS, pk_command_status, "one look at everything"},
+	{"GET", PK_API_HEALTH, pk_command_health,
+		"heat, power, memory, disk and time of the machine, and what follows from them"},
 	{"GET", PK_API_CAMERAS, pk_command_cameras, "each camera"},
 	{"GET", PK_API_CAMERAS "/" NAME_PART, pk_command_camera, "one camera"},
 	{"GET", PK_API_MODELS, pk_command_models, "each model"},
@@ -33,6 +35,7 @@ const struct pk_route pk_route_table[] = {
 		"give up the update that is under way"},
 	{"POST", PK_API_MODELS "/" NAME_PART "/rollback", pk_command_rollback,
 		"back to the model before"},
+	{"GET", PK_API_METRICS, pk_command_metrics, "every figure, as OpenMetrics"},
 	{"GET", PK_API_EVENTS, pk_command_events, "events after an id; follow=1: without end"},
 	{"POST", PK_API_RELOAD, pk_command_reload, "read the config again"},
 	{0},
