@@ -3,6 +3,7 @@
 #include "daemon/control.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,8 @@
 #define BACKLOG          64
 #define IDLE_S           30
 #define CONNECTION_BYTES (32u << 10)
+#define GROUP            "picket"
+#define MAX_GROUPS       256
 #define MAX_TEXT_BYTES   (4u << 20)
 #define SOCKET_MODE      0660
 
@@ -35,6 +38,7 @@ struct pk_control {
 	struct pk_timer timer; // when the server wants its next turn
 	char *path;
 	int listen_fd;
+	gid_t group; // of the socket
 	bool posted; // an event came since the followers were last looked at
 };
 
@@ -149,8 +153,35 @@ static enum MHD_Result answer(struct pk_control *control, struct MHD_Connection 
 	return send_json(connection, reply.status, reply.body);
 }
 
-static enum MHD_Result begin(struct MHD_Connection *connection, void **con_cls)
+// The socket's mode lets in its owner and its group; this holds also where somebody has loosened
+// it.
+static bool may_ask(const struct pk_control *control, struct MHD_Connection *connection)
 {
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+	if (!info || getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+		return false;
+	if (peer.uid == 0 || peer.uid == geteuid() || peer.gid == control->group)
+		return true;
+	gid_t groups[MAX_GROUPS];
+	n = sizeof(groups);
+	if (getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERGROUPS, groups, &n) < 0)
+		return false;
+	for (size_t i = 0; i < n / sizeof(groups[0]); i++) {
+		if (groups[i] == control->group)
+			return true;
+	}
+	return false;
+}
+
+static enum MHD_Result begin(
+	const struct pk_control *control, struct MHD_Connection *connection, void **con_cls)
+{
+	if (!may_ask(control, connection))
+		return send_error(connection, MHD_HTTP_FORBIDDEN,
+			"only root and the group of the socket may ask");
 	const char *length =
 		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
 	if (length && strtoull(length, NULL, 10) > PK_CONTROL_MAX_BODY)
@@ -165,7 +196,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 {
 	struct exchange *exchange = *con_cls;
 	if (!exchange)
-		return begin(connection, con_cls);
+		return begin(cls, connection, con_cls);
 	if (*upload_bytes > 0) {
 		// No request needs its body; it is read over so that the answer can go out.
 		exchange->body_bytes += *upload_bytes;
@@ -196,6 +227,16 @@ static bool somebody_answers(const struct sockaddr_un *address)
 	return fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
 }
 
+// As a service this process is in the group already; root gives it away where there is one.
+static gid_t give_to_group(const char *path)
+{
+	struct stat st;
+	const struct group *group = geteuid() == 0 ? getgrnam(GROUP) : NULL;
+	if (group && chown(path, (uid_t)-1, group->gr_gid) < 0)
+		pk_log_warning("%s: %s", path, strerror(errno));
+	return stat(path, &st) == 0 ? st.st_gid : getegid();
+}
+
 static int bind_socket(struct pk_control *control, struct pk_err *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -215,6 +256,7 @@ static int bind_socket(struct pk_control *control, struct pk_err *err)
 	errno = saved;
 	if (r < 0 || listen(control->listen_fd, BACKLOG) < 0)
 		return pk_fail_errno(err, "%s", control->path);
+	control->group = give_to_group(control->path);
 	return 0;
 }
 

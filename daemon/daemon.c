@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/rss.h"
 #include "config/diff.h"
+#include "config/secrets.h"
 #include "daemon/agent.h"
 #include "daemon/builder.h"
 #include "daemon/cameras.h"
@@ -142,26 +143,6 @@ static bool is_alive(void *ctx)
 	       pk_now_ns() - pk_supervisor_last_check_ns(daemon->supervisor) < SUPERVISOR_ALIVE_NS;
 }
 
-// Passwords of camera addresses must not get into any log.
-static void redact_secrets(const struct pk_config *config)
-{
-	for (size_t i = 0; i < config->n_cameras; i++) {
-		const char *start = strstr(config->cameras[i].source.uri, "://");
-		const char *end = start ? strchr(start + 3, '/') : NULL;
-		char user[512];
-		if (!start)
-			continue;
-		size_t n = end ? (size_t)(end - start - 3) : strlen(start + 3);
-		snprintf(user, sizeof(user), "%.*s", (int)(n < 511 ? n : 511), start + 3);
-		char *at = strrchr(user, '@');
-		char *colon = at ? strchr(user, ':') : NULL;
-		if (!colon || colon > at)
-			continue;
-		*at = '\0';
-		pk_log_redact(colon + 1);
-	}
-}
-
 static void write_port(void *ctx, bool open, struct pk_buf *out)
 {
 	pk_daemon_write_metrics(ctx, open, out);
@@ -188,7 +169,7 @@ static void take_config(struct pk_daemon *daemon)
 {
 	const struct pk_config *config = daemon->config;
 	daemon->config_ns = pk_realtime_ns();
-	redact_secrets(config);
+	pk_config_redact(config);
 	pk_builder_set_limits(daemon->builder, &(struct pk_builder_limits){
 						       .wall_ns = config->build.time_limit_ns,
 						       .memory_bytes = config->build.memory_bytes,

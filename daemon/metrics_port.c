@@ -72,13 +72,13 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 	static int seen;
 	struct pk_metrics_port *port = cls;
 	pk_auto_buf struct pk_buf text;
+	pk_buf_init(&text, MAX_BYTES);
 	if (!*con_cls) { // the headers: the answer comes with the next call
 		*con_cls = &seen;
 		return MHD_YES;
 	}
 	if (*upload_bytes > 0)
 		return MHD_NO; // nobody has anything to tell us here
-	pk_buf_init(&text, MAX_BYTES);
 	bool open = pk_metrics_wants_open(
 		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Accept"));
 	unsigned status = strcmp(path, PATH) != 0      ? MHD_HTTP_NOT_FOUND

@@ -33,6 +33,8 @@ struct pk_route {
 	void (*handle)(
 		struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
 	const char *help;
+	const char *answer; // object of daemon/api_list.h, "text"; NULL: {ok}
+	const char *query;  // "after:integer follow:integer"; NULL: none
 };
 extern const struct pk_route pk_route_table[]; // ended by a row without method
 
