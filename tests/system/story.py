@@ -610,6 +610,33 @@ def v4l2_camera_is_served_with_no_other_device():
     check("nvmap" not in allowed and "video4linux" in allowed, allowed)
 
 
+BUILD_GROUP = "/sys/fs/cgroup/picket.slice/picketd.service/build"
+
+
+def builder_out_of_memory_leaves_video_alone():
+    """The kernel kills the builder in its own group; worker and results go on."""
+    worker, n_started = machine.pid_of_worker(), len(records("build-started"))
+    before, digest = model()["digest"], publish(0.41)
+    wait(lambda: len(records("build-started")) > n_started, 60, "the build")
+    with open(f"{BUILD_GROUP}/memory.max", "w", encoding="ascii") as f:
+        f.write("4M")
+    with open(f"{BUILD_GROUP}/memory.events", encoding="ascii") as f:
+        events = dict(line.split() for line in f)
+    wait(lambda: "memory" in built_badly(), 60, "a record of what the builder died of")
+    check(int(events["oom_kill"]) > 0, f"{events}")
+    wait_results(3, timeout=60, digest=before)
+    check(machine.pid_of_worker() == worker, "the worker went too")
+    check(prop("NRestarts") == "0", "the service was restarted")
+    wait_rung("engine", digest=digest, timeout=240)  # tried again, and with room enough
+    wait_results(3, timeout=60, digest=digest)
+
+
+def built_badly():
+    """What became of failed builds, in words."""
+    found = records("build-failed") + records("build-cheaper")
+    return " ".join(str(r.get("MESSAGE")) for r in found)
+
+
 def wanted(word, test):
     """A test of something that docs/CONFIG.md knows."""
     with open(os.path.join(machine.TOP, "docs/CONFIG.md"), encoding="utf-8") as f:
@@ -622,6 +649,7 @@ PHASES = {
         package_installs_in_the_machine,
         exposure_is_at_most_two,
         v4l2_camera_is_served_with_no_other_device,
+        builder_out_of_memory_leaves_video_alone,
     ],
     "first": [
         boots_clean,
