@@ -17,7 +17,9 @@ struct verb {
 static const struct verb verbs[] = {
 	{"status", pk_cmd_status, "one look at everything: cameras, models, alarms"},
 	{"cameras", pk_cmd_cameras, "each camera: state, rate, frame age, rung"},
-	{"models", pk_cmd_models, "each model: artifact, rung and why, build progress"},
+	{"model", pk_cmd_model,
+		"models and their updates: list, show, pull, pin, rollback, explain, …"},
+	{"models", pk_cmd_models, NULL}, // model list
 	{"top", pk_cmd_top, "cameras, models and the machine, live"},
 	{"events", pk_cmd_events, "what happened, newest last; --follow"},
 	{"logs", pk_cmd_logs, "Picket's records of the journal"},
@@ -29,7 +31,8 @@ static const struct verb verbs[] = {
 	{"pull", pk_cmd_pull, "fetch an artifact into the store"},
 	{"push", pk_cmd_push, "copy an artifact from a layout to a registry"},
 	{"store", pk_cmd_store, "usage, cleaning and checking of the files on this node"},
-	{"bundle", pk_cmd_bundle, "make an artifact of a model, its card and golden samples"},
+	{"bundle", pk_cmd_bundle, "make an artifact of a model and its card; sign and verify it"},
+	{"key", pk_cmd_key, "make a signing key, or say which key a file holds"},
 	{"engine", pk_cmd_engine, "build, run, inspect, check and bench engines on files"},
 };
 
@@ -43,8 +46,10 @@ const char *pk_cli_root(void)
 static void usage(FILE *out)
 {
 	fprintf(out, "usage: picketctl [--root DIR] VERB [ARGUMENTS]\n\n");
-	for (size_t i = 0; i < PK_ARRAY_LEN(verbs); i++)
-		fprintf(out, "  %-14s %s\n", verbs[i].name, verbs[i].help);
+	for (size_t i = 0; i < PK_ARRAY_LEN(verbs); i++) {
+		if (verbs[i].help)
+			fprintf(out, "  %-14s %s\n", verbs[i].name, verbs[i].help);
+	}
 	fprintf(out, "\n`picketctl VERB --help` tells more. --json prints JSON on every query.\n"
 		     "--root DIR (or PICKET_ROOT) moves every path below DIR.\n");
 }

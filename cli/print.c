@@ -174,6 +174,8 @@ static int take_option(int c, const char *takes, struct pk_query_options *out)
 		out->after = optarg;
 	if (c == 'r')
 		out->rebuild = optarg;
+	out->any_seq = out->any_seq || c == 'd';
+	out->no_wait = out->no_wait || c == 'w';
 	return 0;
 }
 
@@ -185,6 +187,8 @@ int pk_query_parse(int argc, char **argv, const char *takes, struct pk_query_opt
 		{"follow", no_argument, NULL, 'f'},
 		{"after", required_argument, NULL, 'a'},
 		{"rebuild", required_argument, NULL, 'r'},
+		{"allow-downgrade", no_argument, NULL, 'd'},
+		{"no-wait", no_argument, NULL, 'w'},
 		{0},
 	};
 	int c;
@@ -197,5 +201,7 @@ int pk_query_parse(int argc, char **argv, const char *takes, struct pk_query_opt
 	}
 	if (optind < argc && strchr(takes, 'n'))
 		out->name = argv[optind++];
+	if (optind < argc && strchr(takes, '2'))
+		out->name2 = argv[optind++];
 	return optind < argc ? refuse(argv[0], "too many arguments") : 0;
 }

@@ -153,6 +153,45 @@ static void check_retries(struct check *c)
 		FOUND(c, node, "retry_min must not be above retry_max");
 }
 
+static bool comes_over_network(const char *reference)
+{
+	return strncmp(reference, "oci:", 4) != 0 && strncmp(reference, "file:", 5) != 0 &&
+	       !strstr(reference, "sha256:");
+}
+
+// Whoever can write to the registry runs code here, unless models are signed.
+static void check_signature(struct check *c, const struct pk_model_config *model)
+{
+	const struct pk_signature_config *signature = &model->signature;
+	const struct pk_yaml_node *entry = pk_yaml_get(pk_yaml_get(c->root, "models"), model->name);
+	const struct pk_yaml_node *reference = pk_yaml_get(entry, "artifact");
+	if (!usable(reference) || !model->artifact[0])
+		return;
+	bool open = comes_over_network(model->artifact);
+	bool required = signature->required == PK_TRUE ||
+			(signature->required == PK_AUTO && open);
+	if (required && signature->n_keys == 0)
+		FOUND(c, reference,
+			"models from there must be signed: name their public keys under "
+			"`signature: {keys: […]}`");
+	if (required && signature->n_keys > 0 && (size_t)signature->threshold > signature->n_keys)
+		FOUND(c, reference, "signature: threshold is above the number of keys");
+	if (!required && open && !signature->insecure)
+		FOUND(c, reference,
+			"unsigned models from a registry: whoever can write there runs code on this "
+			"node; `signature: {required: false, insecure: true}` says that this is "
+			"meant");
+}
+
+// A window needs both its ends.
+static void check_window(struct check *c, const struct pk_model_config *model)
+{
+	const struct pk_yaml_node *entry = pk_yaml_get(pk_yaml_get(c->root, "models"), model->name);
+	const struct pk_yaml_node *window = pk_yaml_get(entry, "window");
+	if (window && !model->window.from[0] && model->window.to[0])
+		FOUND(c, window, "window: `to` without `from`");
+}
+
 int pk_config_check(const struct pk_config *config, const struct pk_yaml_node *root,
 	struct pk_problems *problems)
 {
@@ -162,6 +201,10 @@ int pk_config_check(const struct pk_config *config, const struct pk_yaml_node *r
 	check_retries(&c);
 	each(&c, "models", check_chain);
 	each(&c, "cameras", check_camera);
+	for (size_t i = 0; i < config->n_models; i++) {
+		check_signature(&c, &config->models[i]);
+		check_window(&c, &config->models[i]);
+	}
 	check_sink_paths(&c);
 	return c.n_found > 0 ? -EINVAL : 0;
 }

@@ -48,13 +48,60 @@ struct pk_camera_config {
 	int64_t stall_ns;       // limit between frames
 };
 
+// When and how a model may become another (daemon/update.h).
+enum pk_tristate { PK_FALSE, PK_TRUE, PK_AUTO };
+
+struct pk_poll_config {
+	int64_t interval_ns, backoff_max_ns;
+	double jitter; // 0..1
+};
+
+struct pk_window_config {
+	char **days; // "mon" … "sun"; none: every day
+	size_t n_days;
+	char *from, *to; // "HH:MM"; both "": always
+	int utc;         // bool: else local time
+	int64_t holdoff_ns;
+};
+
+struct pk_signature_config {
+	int required; // enum pk_tristate; AUTO: for whatever comes over a network
+	char **keys;  // PEM files
+	size_t n_keys;
+	char **revoked; // ids of keys: 64 hex digits
+	size_t n_revoked;
+	int threshold;
+	char **formats; // "cosign", "bundle"; none: both
+	size_t n_formats;
+	char *model;   // the signed name; "": not compared
+	bool insecure; // unsigned models over a network are meant
+};
+
+struct pk_limits_config {
+	int64_t artifact_bytes, bandwidth_bytes_per_s, bytes_per_day; // 0: no limit
+};
+
+// Probation of a new model, against what the last one did.
+struct pk_check_config {
+	int64_t observe_ns;
+	double min_fps_ratio, max_p95_ratio, max_error_rate;
+	double min_detections_ratio, max_detections_ratio; // 0: not judged
+	int max_restarts;
+};
+
 struct pk_model_config {
 	char *name;
 	char *artifact; // a reference (registry/registry.h), folders and files absolute
 	char **chain;   // runtime names in order; defaults to runtime.chain
 	size_t n_chain;
-	bool cpu_ok; // cpu meanwhile is useful; else passthrough until the engine is ready
-	double conf; // overrides the card's confidence threshold; < 0: the card's
+	bool cpu_ok;    // cpu meanwhile is useful; else passthrough until the engine is ready
+	double conf;    // overrides the card's confidence threshold; < 0: the card's
+	double rollout; // percent of the fleet that takes new models
+	struct pk_poll_config poll;
+	struct pk_window_config window;
+	struct pk_signature_config signature;
+	struct pk_limits_config limits;
+	struct pk_check_config check;
 };
 
 struct pk_sink_config {
@@ -83,6 +130,7 @@ struct pk_registry_config {
 
 struct pk_config {
 	char *node_name; // default: the host name
+	char *node_id;   // "": from the machine id
 	struct {
 		int64_t interval_ns;
 		char *metrics; // "127.0.0.1:9469"; "": no port

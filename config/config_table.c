@@ -247,6 +247,41 @@ static const struct pk_schema_row model_rows[] = {
 		.unset = "the card's",
 		.unset_value = -1,
 		.help = "Confidence from which a detection counts."},
+	{.key = "rollout",
+		.kind = PK_SCHEMA_FLOAT,
+		.def = "100",
+		.min = "0",
+		.max = "100",
+		PK_SCHEMA_AT(struct pk_model_config, rollout),
+		.help = "Percent of the fleet that takes a new model. Which nodes these are "
+			"depends "
+			"on the model's digest and `node.id`; a larger number only adds nodes."},
+	{.key = "poll",
+		.kind = PK_SCHEMA_MAP,
+		.child = &pk_config_poll_schema,
+		PK_SCHEMA_AT(struct pk_model_config, poll),
+		.help = "How often `artifact` is looked at."},
+	{.key = "window",
+		.kind = PK_SCHEMA_MAP,
+		.child = &pk_config_window_schema,
+		PK_SCHEMA_AT(struct pk_model_config, window),
+		.help = "When a new model may begin to serve. It is fetched and built at any "
+			"time."},
+	{.key = "signature",
+		.kind = PK_SCHEMA_MAP,
+		.child = &pk_config_signature_schema,
+		PK_SCHEMA_AT(struct pk_model_config, signature),
+		.help = "Who may publish models."},
+	{.key = "limits",
+		.kind = PK_SCHEMA_MAP,
+		.child = &pk_config_limits_schema,
+		PK_SCHEMA_AT(struct pk_model_config, limits),
+		.help = "What fetching may cost."},
+	{.key = "check",
+		.kind = PK_SCHEMA_MAP,
+		.child = &pk_config_check_schema,
+		PK_SCHEMA_AT(struct pk_model_config, check),
+		.help = "Probation: what a new model must keep up, or the old one comes back."},
 	{NULL},
 };
 
@@ -399,6 +434,14 @@ static const struct pk_schema_row node_rows[] = {
 		PK_SCHEMA_AT(struct pk_config, node_name),
 		.unset = "the host name",
 		.help = "What this node calls itself in results and telemetry."},
+	{.key = "id",
+		.kind = PK_SCHEMA_STRING,
+		.max = "128",
+		PK_SCHEMA_AT(struct pk_config, node_id),
+		.unset = "made from the machine id",
+		.help = "What decides where this node stands in a rollout. To be set where nodes "
+			"were "
+			"cloned together with their machine id."},
 	{NULL},
 };
 

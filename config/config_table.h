@@ -10,3 +10,7 @@ extern const struct pk_schema pk_config_camera_schema;
 extern const struct pk_schema pk_config_model_schema;
 extern const struct pk_schema pk_config_sink_schema;
 extern const struct pk_schema pk_config_registry_schema;
+
+// Parts of a model, in update_table.c.
+extern const struct pk_schema pk_config_poll_schema, pk_config_window_schema,
+	pk_config_signature_schema, pk_config_limits_schema, pk_config_check_schema;

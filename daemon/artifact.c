@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "config/card.h"
+#include "daemon/text.h"
 #include "engine/engine.h"
 #include "registry/bundle.h"
 #include "registry/media_type.h"
@@ -27,13 +28,21 @@ void pk_engine_file_finish(struct pk_engine_file *file)
 	*file = (struct pk_engine_file){0};
 }
 
-void pk_artifact_destroy(struct pk_artifact *artifact)
+struct pk_artifact *pk_artifact_ref(struct pk_artifact *artifact)
 {
-	if (!artifact)
+	if (artifact)
+		artifact->n_refs++;
+	return artifact;
+}
+
+void pk_artifact_unref(struct pk_artifact *artifact)
+{
+	if (!artifact || --artifact->n_refs > 0)
 		return;
 	for (size_t i = 0; i < PK_ARRAY_LEN(artifact->files); i++)
 		pk_engine_file_finish(&artifact->files[i]);
 	json_decref(artifact->shapes);
+	json_decref(artifact->labels);
 	json_decref(artifact->golden);
 	free(artifact->onnx);
 	free(artifact->card);
@@ -48,30 +57,14 @@ bool pk_artifact_equal(const struct pk_artifact *a, const struct pk_artifact *b)
 	return same;
 }
 
-static int on_pull_progress(void *ctx, pk_unused int64_t done, pk_unused int64_t total)
-{
-	const atomic_bool *cancel = ctx;
-	return cancel && atomic_load(cancel);
-}
-
-static int pull(const struct pk_artifact_request *request, struct pk_store *store,
-	struct pk_manifest **manifest, struct pk_err *err)
-{
-	const struct pk_pull_progress progress = {
-		.update = on_pull_progress,
-		.ctx = (void *)(uintptr_t)request->cancel,
-	};
-	return pk_pull(request->ref, NULL, store, &progress, manifest, err);
-}
-
-static int find_local(const struct pk_artifact_request *request, struct pk_store *store,
+int pk_artifact_manifest(struct pk_store *store, const char *digest_text,
 	struct pk_manifest **manifest, struct pk_err *err)
 {
 	struct pk_digest digest;
 	pk_auto_buf struct pk_buf bytes;
 	pk_buf_init(&bytes, PK_MANIFEST_MAX_BYTES);
-	if (pk_digest_parse(request->digest, &digest) < 0)
-		return pk_fail(err, -EINVAL, "%s is not a digest", request->digest);
+	if (pk_digest_parse(digest_text, &digest) < 0)
+		return pk_fail(err, -EINVAL, "%s is not a digest", digest_text);
 	int r = pk_store_verify(store, &digest, err);
 	if (r < 0)
 		return r;
@@ -80,6 +73,19 @@ static int find_local(const struct pk_artifact_request *request, struct pk_store
 		return pk_fail(err, -ENOMEM, "out of memory");
 	r = pk_fs_read(path, PK_MANIFEST_MAX_BYTES, &bytes, err);
 	return r < 0 ? r : pk_manifest_parse(bytes.data, bytes.len, manifest, err);
+}
+
+bool pk_artifact_is_complete(struct pk_store *store, const char *digest)
+{
+	pk_auto(pk_manifest) manifest = NULL;
+	if (pk_artifact_manifest(store, digest, &manifest, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < manifest->n_layers; i++) {
+		const struct pk_descriptor *layer = &manifest->layers[i];
+		if (!pk_store_has(store, &layer->digest, layer->size))
+			return false;
+	}
+	return true;
 }
 
 // What is about to be used is hashed once more: the disk may have changed it since.
@@ -96,20 +102,7 @@ static int verify(struct pk_store *store, const struct pk_manifest *manifest, st
 static int obtain(const struct pk_artifact_request *request, struct pk_store *store,
 	struct pk_manifest **out, struct pk_err *err)
 {
-	if (!request->ref) {
-		int r = find_local(request, store, out, err);
-		return r < 0 ? r : verify(store, *out, err);
-	}
-	pk_auto(pk_manifest) first = NULL;
-	int r = pull(request, store, &first, err);
-	if (r < 0)
-		return r;
-	r = verify(store, first, err);
-	if (r == 0)
-		*out = pk_steal(first);
-	if (r != -EBADMSG)
-		return r;
-	r = pull(request, store, out, err); // the damaged blob was moved aside: fetch it again
+	int r = pk_artifact_manifest(store, request->digest, out, err);
 	return r < 0 ? r : verify(store, *out, err);
 }
 
@@ -185,6 +178,14 @@ static json_t *shapes_json(const struct pk_build_options *options)
 	return shapes;
 }
 
+static json_t *labels_json(const struct pk_card *card)
+{
+	json_t *labels = json_array();
+	for (size_t i = 0; i < card->n_labels; i++)
+		json_array_append_new(labels, json_string(card->labels[i]));
+	return labels;
+}
+
 static int name_engine(const struct pk_artifact_request *request, struct pk_build_options *options,
 	struct pk_engine_file *file, struct pk_err *err)
 {
@@ -221,6 +222,7 @@ static int name_engines(
 		.onnx_path = artifact->onnx, .card = text.data, .card_size = text.len};
 	bind_shape(card, &options);
 	artifact->shapes = shapes_json(&options);
+	artifact->labels = labels_json(card);
 	for (size_t i = 0; r == 0 && i < PK_N_MADE_KINDS; i++) {
 		struct pk_engine_file *file = &artifact->files[i];
 		const char *runtime = request->targets[i].runtime;
@@ -240,6 +242,7 @@ int pk_artifact_prepare(
 	pk_auto(pk_artifact) artifact = calloc(1, sizeof(*artifact));
 	if (!artifact)
 		return pk_fail(err, -ENOMEM, "out of memory");
+	artifact->n_refs = 1;
 	const struct pk_store_options options = {
 		.quota_bytes = request->quota_bytes, .reserve_bytes = request->reserve_bytes};
 	int r = pk_store_open_with(request->store, &options, &store, err);
@@ -248,6 +251,8 @@ int pk_artifact_prepare(
 	if (r < 0)
 		return r;
 	pk_digest_format(&manifest->digest, artifact->digest);
+	pk_text_format(artifact->version, sizeof(artifact->version), "%s",
+		manifest->version ? manifest->version : "");
 	r = find_files(store, manifest, artifact, err);
 	if (r == 0)
 		r = find_golden(store, manifest, artifact, err);

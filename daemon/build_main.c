@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "config/card.h"
+#include "daemon/admit.h"
 #include "daemon/build_proto.h"
 #include "daemon/golden.h"
 #include "daemon/sandbox.h"
@@ -346,9 +347,12 @@ int main(int argc, char **argv)
 	int r = read_job(&job, &err);
 	if (r == 0)
 		r = load_golden(&job, &err);
-	if (r == 0)
+	bool admit = json_is_true(json_object_get(job.json, "admit"));
+	if (r == 0 && admit)
+		r = pk_admit(&job.options, job.card, &err);
+	if (r == 0 && !admit)
 		r = pk_engine_build(&job.options, &report, &err);
-	if (r == 0)
+	if (r == 0 && !admit)
 		r = gate_and_place(&job, &err);
 	put_result(&report, r, &err);
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -267,7 +267,8 @@ static void take_out(struct pk_builder *builder, struct pk_build_result *result,
 	const struct pk_build_job *job = builder->running;
 	if (!builder->folder || !job)
 		return;
-	int r = pk_build_folder_leave(builder->folder, job->request, result->code == 0, err);
+	bool built = result->code == 0 && !json_is_true(json_object_get(job->request, "admit"));
+	int r = pk_build_folder_leave(builder->folder, job->request, built, err);
 	if (r < 0 && result->code == 0)
 		*result = (struct pk_build_result){.code = r, .error = pk_err_text(err, r)};
 }

@@ -174,7 +174,7 @@ static json_t *figures_of(const struct pk_camera_entry *entry)
 	static const char *const counts[] = {"captured", "inferred", "passthrough", "dropped",
 		"detections", "restarts", "sink_drops", "copies"};
 	static const char *const figures[] = {
-		"fps", "age_p50_ms", "age_p99_ms", "inference_p50_ms"};
+		"fps", "age_p50_ms", "age_p99_ms", "inference_p50_ms", "inference_p95_ms"};
 	json_t *json = json_object();
 	for (size_t i = 0; i < PK_ARRAY_LEN(counts); i++)
 		json_object_set_new(json, counts[i], json_integer(0));

@@ -19,12 +19,14 @@
 #include "daemon/agent.h"
 #include "daemon/builder.h"
 #include "daemon/cameras.h"
+#include "daemon/cleaning.h"
 #include "daemon/control.h"
 #include "daemon/loop.h"
 #include "daemon/metrics.h"
 #include "daemon/metrics_port.h"
 #include "daemon/models.h"
 #include "daemon/monitor.h"
+#include "daemon/node_id.h"
 #include "daemon/notify.h"
 #include "daemon/supervisor.h"
 #include "daemon/telemetry.h"
@@ -40,7 +42,10 @@ struct pk_daemon {
 	struct pk_config *config;
 	struct pk_loop *loop;
 	struct pk_events *events;
-	struct pk_agent *agent;
+	struct pk_agent *agent, *network;
+	struct pk_wallclock clock;
+	struct pk_cleaning cleaning;
+	char node_id[PK_NODE_ID_MAX];
 	struct pk_builder *builder;
 	struct pk_supervisor *supervisor;
 	struct pk_models models;
@@ -112,6 +117,8 @@ static void on_worker_message(void *ctx, const char *type, const json_t *message
 	if (strcmp(type, "heartbeat") == 0) {
 		(void)pk_json_opt_int(message, "rss_bytes", &daemon->worker_rss_bytes, NULL);
 		pk_cameras_heartbeat(&daemon->cameras, message);
+		pk_models_heartbeat(&daemon->models, message);
+		pk_wallclock_keep(&daemon->clock);
 		update_status(daemon);
 	} else if (strcmp(type, "camera") == 0) {
 		pk_cameras_message(&daemon->cameras, message);
@@ -121,6 +128,12 @@ static void on_worker_message(void *ctx, const char *type, const json_t *message
 			pk_supervisor_answered(daemon->supervisor);
 		pk_models_message(&daemon->models, type, message);
 	}
+}
+
+static void on_gc(void *ctx)
+{
+	struct pk_daemon *daemon = ctx;
+	pk_cleaning_want(&daemon->cleaning);
 }
 
 static bool is_alive(void *ctx)
@@ -162,10 +175,8 @@ static void take_config(struct pk_daemon *daemon)
 						       .memory_bytes = config->build.memory_bytes,
 						       .nice = config->build.nice,
 					       });
-	daemon->models.env.quota_bytes = config->store.quota_bytes;
-	daemon->models.env.reserve_bytes = config->store.reserve_bytes;
-	daemon->models.env.retry_min_ns = config->build.retry_min_ns;
-	daemon->models.env.retry_max_ns = config->build.retry_max_ns;
+	daemon->models.env.config = config;
+	pk_node_id(config, daemon->node_id);
 	pk_telemetry_set_interval(&daemon->telemetry, config->telemetry.interval_ns);
 	take_metrics_port(daemon);
 }
@@ -259,9 +270,14 @@ bool pk_daemon_reload(struct pk_daemon *daemon, json_t **problems)
 	return r == 0;
 }
 
+struct pk_model *pk_daemon_model(struct pk_daemon *daemon, const char *name)
+{
+	return pk_models_find(&daemon->models, name);
+}
+
 int pk_daemon_rebuild(struct pk_daemon *daemon, const char *name)
 {
-	struct pk_model *model = pk_models_find(&daemon->models, name);
+	struct pk_model *model = pk_daemon_model(daemon, name);
 	if (!model)
 		return -ENOENT;
 	pk_monitor_allow_builds(&daemon->monitor);
@@ -280,6 +296,7 @@ static void begin_stop(struct pk_daemon *daemon, const char *why)
 	if (daemon->stopping)
 		return;
 	daemon->stopping = true;
+	pk_models_stopping(&daemon->models);
 	pk_notify_stopping(&daemon->notify);
 	pk_events_post(daemon->events, PK_EVENT_STOPPING, PK_FIELDS({"PICKET_CAUSE", why}),
 		"picketd ends: %s", why);
@@ -298,7 +315,9 @@ static void on_signal(void *ctx, pk_unused uint32_t events)
 		json_decref(problems);
 		return;
 	}
-	begin_stop(daemon, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+	begin_stop(daemon, info.ssi_signo == SIGINT    ? "SIGINT"
+			   : info.ssi_signo == SIGQUIT ? "SIGQUIT"
+						       : "SIGTERM");
 }
 
 static int open_signals(struct pk_daemon *daemon, struct pk_err *err)
@@ -308,8 +327,13 @@ static int open_signals(struct pk_daemon *daemon, struct pk_err *err)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	// What else may come must not end it without its children's orderly end.
+	static const int ignored[] = {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+		SIGXFSZ, SIGIO, SIGTTIN, SIGTTOU};
+	for (size_t i = 0; i < PK_ARRAY_LEN(ignored); i++)
+		signal(ignored[i], SIG_IGN);
 	daemon->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (daemon->signal_fd < 0)
 		return pk_fail_errno(err, "signalfd");
@@ -328,6 +352,8 @@ static int create_workers(struct pk_daemon *daemon, struct pk_err *err)
 	};
 	int r = pk_agent_create(daemon->loop, &daemon->agent, err);
 	if (r == 0)
+		r = pk_agent_create(daemon->loop, &daemon->network, err);
+	if (r == 0)
 		r = pk_builder_create(daemon->loop, daemon->paths->builder, &daemon->builder, err);
 	if (r == 0)
 		r = pk_supervisor_create(daemon->loop, daemon->events, daemon->paths->worker,
@@ -345,6 +371,11 @@ static void init_views(struct pk_daemon *daemon)
 	pk_models_init(&daemon->models, &(struct pk_model_env){
 						.loop = daemon->loop,
 						.agent = daemon->agent,
+						.network = daemon->network,
+						.clock = &daemon->clock,
+						.config = daemon->config,
+						.node_id = daemon->node_id,
+						.gc = on_gc,
 						.builder = daemon->builder,
 						.supervisor = daemon->supervisor,
 						.events = daemon->events,
@@ -352,6 +383,7 @@ static void init_views(struct pk_daemon *daemon)
 						.changed = on_changed,
 						.ctx = daemon,
 					});
+	pk_cleaning_init(&daemon->cleaning, daemon->loop, daemon->network, &daemon->models);
 	pk_cameras_init(&daemon->cameras, daemon->events, &daemon->models);
 	pk_telemetry_init(&daemon->telemetry, daemon->loop, give_status, daemon);
 	pk_notify_init(&daemon->notify, daemon->loop, is_alive, daemon);
@@ -411,6 +443,7 @@ int pk_daemon_create(const struct pk_paths *paths, struct pk_config *config, str
 	daemon->config = config;
 	daemon->signal_fd = -1;
 	daemon->started_ns = pk_now_ns();
+	pk_wallclock_init(&daemon->clock, paths->state);
 	int r = create_parts(daemon, err);
 	if (r < 0)
 		pk_daemon_destroy(daemon);
@@ -424,6 +457,7 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 	if (!daemon)
 		return;
 	pk_control_destroy(daemon->control);
+	pk_cleaning_finish(&daemon->cleaning);
 	pk_metrics_port_destroy(daemon->metrics_port);
 	pk_models_finish(&daemon->models);
 	pk_cameras_finish(&daemon->cameras);
@@ -433,6 +467,8 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 	pk_builder_destroy(daemon->builder);
 	pk_monitor_finish(&daemon->monitor); // the builder's governor
 	pk_agent_destroy(daemon->agent);
+	pk_agent_destroy(daemon->network);
+	pk_wallclock_finish(&daemon->clock);
 	if (daemon->signal_watch.active)
 		pk_loop_unwatch(daemon->loop, &daemon->signal_watch);
 	if (daemon->signal_fd >= 0)

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "config/config.h"
 #include "daemon/events.h"
+#include "daemon/model.h"
 #include "daemon/paths.h"
 
 struct pk_daemon;
@@ -34,4 +35,5 @@ struct pk_events *pk_daemon_events(struct pk_daemon *daemon);
 // Reads the config again. False: it has mistakes, the old one stays; *problems is a list of
 // "file:line:col: text" in any case.
 bool pk_daemon_reload(struct pk_daemon *daemon, json_t **problems);
-int pk_daemon_rebuild(struct pk_daemon *daemon, const char *model); // 0 or -ENOENT
+struct pk_model *pk_daemon_model(struct pk_daemon *daemon, const char *name); // NULL: none
+int pk_daemon_rebuild(struct pk_daemon *daemon, const char *model);           // 0 or -ENOENT

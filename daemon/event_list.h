@@ -36,7 +36,7 @@ PK_EVENT(BUILD_DONE, "build-done", "7e5d471f1e434f6db70c0d8422dba2c6", PK_LOG_NO
 PK_EVENT(BUILD_FAILED, "build-failed", "c58cd7ec82214a24915b90e7ceb16d1c", PK_LOG_WARNING,
 	"A build failed. A transient failure is tried again later; a permanent one is remembered "
 	"until "
-	"there is another model, another target, or `picketctl models --rebuild NAME`.")
+	"there is another model, another target, or `picketctl model rebuild NAME`.")
 PK_EVENT(ENGINE_REFUSED, "engine-refused", "eb9d0d02df004ac8ab28f25bee1b331e", PK_LOG_WARNING,
 	"The worker did not take an engine file; PICKET_REASON says why (corrupt, stale, …). A bad "
 	"file is removed and built anew.")
@@ -59,6 +59,59 @@ PK_EVENT(CAMERA_FIGURES, "camera-figures", "ce2d617061bb4537b173b726e93ae579", P
 	"Figures of one camera, each telemetry.interval. Journal only.")
 PK_EVENT(STATE_IGNORED, "state-ignored", "a2af73c68776458ea9646bf3e9a2692e", PK_LOG_WARNING,
 	"A state file was damaged and is not used; picketd learns again what stood in it.")
+PK_EVENT(UPDATE_FOUND, "update-found", "1108e8764c0ce180fb53d32591c608ab", PK_LOG_NOTICE,
+	"The reference names another model than the active one; it is fetched.")
+PK_EVENT(UPDATE_HELD, "update-held", "656df8f844cc0e0d502f31273637b087", PK_LOG_NOTICE,
+	"The reference names a model that is not taken; PICKET_REASON says why (quarantine, "
+	"rollout).")
+PK_EVENT(DOWNLOAD_DONE, "download-done", "0706b151b67a271fd16586c5b54a067a", PK_LOG_INFO,
+	"All of a model is in the store, every byte verified; PICKET_BYTES came over the network, "
+	"PICKET_RESUMED were there from an earlier attempt.")
+PK_EVENT(VERIFIED, "verified", "242c36c922d08783b11d6ebe4a278490", PK_LOG_INFO,
+	"A model's signatures satisfy the config; or none are asked for, and PICKET_REASON says "
+	"so.")
+PK_EVENT(VERIFY_FAILED, "verify-failed", "23b7ff66b8649e4bc6fa0337172f393f", PK_LOG_ERR,
+	"A model is refused for its signatures or its sequence number. It is not tried again.")
+PK_EVENT(ADMIT_REJECTED, "admit-rejected", "f47686a8c2940451f47d6966f1dbebcc", PK_LOG_ERR,
+	"A model cannot be parsed, or its outputs do not fit its card. It is not tried again.")
+PK_EVENT(UPDATE_REJECTED, "update-rejected", "de20f01073fb7a7a530bd9c216615f50", PK_LOG_ERR,
+	"A model is given up before it ever served: its build or its gate failed, or it does not "
+	"fit.")
+PK_EVENT(ENGINE_BUILT, "engine-built", "05a10469c3ac7e2ac73c8505f6ed8d9d", PK_LOG_NOTICE,
+	"A new model's engine is there and passed its gate; the next window activates it.")
+PK_EVENT(UPDATE_WAITING, "update-waiting", "e9a8f8c5eb5ff82d75264c4fa4abeed4", PK_LOG_NOTICE,
+	"A new model is ready and waits for its window or its hold-off.")
+PK_EVENT(ACTIVATED, "activated", "d7eacd86056d6020e6180e93d462ac51", PK_LOG_NOTICE,
+	"A new model serves, on probation; `serving` tells the gap.")
+PK_EVENT(CANARY_RESULT, "canary-result", "7774a52fd3905f103ca1ad1042337870", PK_LOG_NOTICE,
+	"How a new model did on probation, against the last one.")
+PK_EVENT(COMMITTED, "committed", "8c03588d32c7447e1dfd28b6ac8b91d3", PK_LOG_NOTICE,
+	"A new model is the active one; the one before is kept to go back to.")
+PK_EVENT(ROLLED_BACK, "rolled-back", "fb4a106cd989277590708e030e126e51", PK_LOG_ERR,
+	"The active model serves again instead of a new one.")
+PK_EVENT(QUARANTINED, "quarantined", "fbde1e62464f18e4ef3ee192e776d915", PK_LOG_WARNING,
+	"A model's digest is not taken again, for ever or for a day; another digest under the same "
+	"tag "
+	"is.")
+PK_EVENT(UPDATE_CANCELLED, "update-cancelled", "b42500062b2ba3507eea0e0ee52f854f", PK_LOG_NOTICE,
+	"An operator cancelled an update.")
+PK_EVENT(PINNED, "pinned", "8597a6b313cd26cec8c28d4f26fca61a", PK_LOG_NOTICE,
+	"An operator pinned a model to one digest; the reference is not followed meanwhile.")
+PK_EVENT(UNPINNED, "unpinned", "728c1ef66a7375acd0b5dd7cde75f676", PK_LOG_NOTICE,
+	"An operator let the model follow its reference again.")
+PK_EVENT(UPDATE_DEGRADED, "update-degraded", "203836646830b347d89d87e038fe51c4", PK_LOG_ALERT,
+	"The way back to the active model takes too long; it goes on being tried. Needs a person.")
+PK_EVENT(STATE_UNSAVED, "state-unsaved", "8ee465e87eb980e0fb1b76bfa3b0ee47", PK_LOG_ERR,
+	"What is known of a model cannot be written; nothing new is begun until it can.")
+PK_EVENT(STORE_GC, "store-gc", "bd40f3521cb309e5adb42e665c89aa05", PK_LOG_INFO,
+	"What no model needs any more was removed from the store.")
+PK_EVENT(CONFIG_PENDING, "config-pending", "d089e71e27352b45debd08d01df5920b", PK_LOG_NOTICE,
+	"A config is in force for a while: it is taken back unless it is confirmed.")
+PK_EVENT(CONFIG_CONFIRMED, "config-confirmed", "28c8e7e5b17d1c329fc0d08f91b77eb6", PK_LOG_NOTICE,
+	"The config that was in force for a while stays.")
+PK_EVENT(CONFIG_REVERTED, "config-reverted", "9be7af313045fc85ed6096c173c412d3", PK_LOG_ERR,
+	"A config was not confirmed in time, or an operator took it back; the one before is in "
+	"force.")
 PK_EVENT(WORKER_CRASH_LOOP, "worker-crash-loop", "3a3727890060472d95f2a121af147fbd", PK_LOG_ALERT,
 	"The worker keeps ending soon after its start, over restarts of picketd and boots; it is "
 	"started at long intervals now. The cause names what it was doing.")

@@ -36,13 +36,14 @@ int64_t pk_model_delay_ns(int64_t min_ns, int64_t max_ns, unsigned n)
 	return delay_ns < max_ns ? delay_ns : max_ns;
 }
 
-void pk_model_save(struct pk_model *model)
+bool pk_model_save(struct pk_model *model)
 {
 	struct pk_err err = {0};
 	int r = pk_state_save(model->env->paths->state, model->name, &model->state, &err);
 	if (r < 0)
 		pk_log_warning("model %s: what is known of it cannot be saved: %s", model->name,
 			pk_err_text(&err, r));
+	return r == 0;
 }
 
 static void keep_old(struct pk_model *model, enum pk_engine_kind kind)
@@ -78,11 +79,11 @@ static void do_renew(struct pk_model *model, pk_unused const struct pk_fb_action
 	model->load_serial = 0; // an answer that is under way means another artifact
 	if (!model->next)
 		return;
-	pk_artifact_destroy(model->current);
+	pk_artifact_unref(model->current);
 	model->current = pk_steal(model->next);
 }
 
-static bool is_file(const char *path)
+bool pk_model_is_file(const char *path)
 {
 	struct stat st;
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
@@ -101,7 +102,8 @@ static void do_check_engine(struct pk_model *model, const struct pk_fb_action *a
 		event.type = PK_FB_ENGINE_BROKEN;
 		event.cause = broken;
 	} else {
-		event.type = is_file(file->path) ? PK_FB_ENGINE_FOUND : PK_FB_ENGINE_MISSING;
+		event.type =
+			pk_model_is_file(file->path) ? PK_FB_ENGINE_FOUND : PK_FB_ENGINE_MISSING;
 	}
 	pk_model_post(model, &event);
 }
@@ -123,7 +125,7 @@ static void do_forget_broken(struct pk_model *model, pk_unused const struct pk_f
 	if (model->state.n_broken == 0)
 		return;
 	model->state.n_broken = 0;
-	pk_model_save(model);
+	(void)pk_model_save(model);
 }
 
 static void do_remember_broken(struct pk_model *model, const struct pk_fb_action *action)
@@ -133,7 +135,7 @@ static void do_remember_broken(struct pk_model *model, const struct pk_fb_action
 		return;
 	pk_state_remember_broken(
 		&model->state, file->digest, model->fallback.engines[action->kind].cause);
-	pk_model_save(model);
+	(void)pk_model_save(model);
 }
 
 static void do_assign(struct pk_model *model, const struct pk_fb_action *action)
@@ -162,8 +164,8 @@ static void do_start_timer(struct pk_model *model, const struct pk_fb_action *ac
 {
 	if (action->kind >= PK_N_MADE_KINDS)
 		return;
-	int64_t delay_ns = pk_model_delay_ns(
-		model->env->retry_min_ns, model->env->retry_max_ns, action->n_failures);
+	int64_t delay_ns = pk_model_delay_ns(model->env->config->build.retry_min_ns,
+		model->env->config->build.retry_max_ns, action->n_failures);
 	pk_loop_start_timer(model->env->loop, &model->sides[action->kind].retry_timer, delay_ns);
 }
 
@@ -244,15 +246,11 @@ static void on_proof(void *ctx)
 				     .kind = pk_fallback_serving(&model->fallback)});
 }
 
-// What served once is what the next start begins with.
 static void on_loaded(struct pk_model *model, enum pk_engine_kind kind)
 {
 	pk_loop_start_timer(model->env->loop, &model->proof_timer, PROOF_NS);
 	pk_model_post(model, &(struct pk_fb_event){.type = PK_FB_ASSIGNED, .kind = kind});
-	if (kind == PK_ENGINE_OLD || strcmp(model->state.digest, model->current->digest) == 0)
-		return;
-	memcpy(model->state.digest, model->current->digest, sizeof(model->state.digest));
-	pk_model_save(model);
+	pk_model_update_served(model, kind);
 }
 
 static void on_refused(
@@ -278,6 +276,7 @@ static void on_refused(
 	pk_model_post(model,
 		&(struct pk_fb_event){
 			.type = PK_FB_ASSIGN_FAILED, .kind = kind, .cause = cause, .stale = stale});
+	pk_model_update_refused(model, cause, stale);
 }
 
 static void on_assign_done(struct pk_model *model, const json_t *message)
@@ -309,6 +308,7 @@ static void on_fault(struct pk_model *model, const json_t *message)
 		PK_FIELDS({"PICKET_MODEL", model->name}, {"PICKET_CAUSE", text}), "model %s: %s",
 		model->name, text);
 	pk_model_post(model, &(struct pk_fb_event){.type = PK_FB_RUN_FAULT, .cause = text});
+	pk_model_update_fault(model, text);
 }
 
 static void on_serving(struct pk_model *model, const json_t *message)
@@ -348,6 +348,8 @@ void pk_model_worker_down(struct pk_model *model, const char *cause, bool crashe
 	pk_model_post(
 		model, &(struct pk_fb_event){
 			       .type = PK_FB_WORKER_DOWN, .cause = cause, .crashed = crashed});
+	if (crashed)
+		pk_model_update_crash(model, cause);
 }
 
 void pk_model_rebuild(struct pk_model *model)
@@ -373,6 +375,7 @@ int pk_model_create(const struct pk_model_env *env, const struct pk_model_config
 	if (!model)
 		return pk_fail(err, -ENOMEM, "out of memory");
 	model->env = env;
+	model->config = config;
 	model->name = strdup(config->name);
 	model->ref = strdup(config->artifact);
 	if (!model->name || !model->ref) {
@@ -387,7 +390,7 @@ int pk_model_create(const struct pk_model_env *env, const struct pk_model_config
 	pk_fallback_init(&model->fallback, target->quick_ok, target->better_cause);
 	pk_model_build_init(model);
 	load_state(model);
-	pk_model_artifact_begin(model);
+	pk_model_update_begin(model);
 	*out = model;
 	return 0;
 }
@@ -396,14 +399,15 @@ void pk_model_destroy(struct pk_model *model)
 {
 	if (!model)
 		return;
-	pk_model_artifact_end(model);
+	pk_model_update_end(model);
 	pk_model_build_cancel(model);
+	pk_model_build_apart_cancel(model);
 	for (size_t i = 0; i < PK_ARRAY_LEN(model->sides); i++)
 		pk_loop_stop_timer(&model->sides[i].retry_timer);
 	pk_loop_stop_timer(&model->proof_timer);
 	pk_engine_file_finish(&model->old);
-	pk_artifact_destroy(model->current);
-	pk_artifact_destroy(model->next);
+	pk_artifact_unref(model->current);
+	pk_artifact_unref(model->next);
 	free(model->name);
 	free(model->ref);
 	free(model);
@@ -413,17 +417,20 @@ void pk_model_update(struct pk_model *model, const struct pk_model_config *confi
 	const struct pk_target_choice *target)
 {
 	char *ref = strcmp(model->ref, config->artifact) != 0 ? strdup(config->artifact) : NULL;
+	bool retarget = !pk_target_equal(&model->target, target);
+	model->config = config;
 	if (ref) {
 		free(model->ref);
 		model->ref = ref;
+		model->memo = (struct pk_resolved_memo){0};
 	}
-	if (!pk_target_equal(&model->target, target)) {
+	if (retarget) {
 		model->target = *target;
 		pk_model_post(model, &(struct pk_fb_event){.type = PK_FB_POLICY,
 					     .cause = target->better_cause,
 					     .cpu_ok = target->quick_ok});
 	}
-	pk_model_artifact_refresh(model); // a tag may have moved
+	pk_model_update_config(model, retarget);
 }
 
 const char *pk_model_name(const struct pk_model *model)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model's builds: the request, what is told of it, how it ended.
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,11 +11,20 @@
 
 #define TELL_PROGRESS_NS (10 * PK_NS_PER_S)
 
+// The side apart is for an artifact that the chain does not serve.
+static const struct pk_engine_file *file_of(const struct pk_model_side *side)
+{
+	const struct pk_model *model = side->model;
+	if (side != &model->apart)
+		return pk_model_file(model, side->kind);
+	return model->apart_artifact ? &model->apart_artifact->files[side->kind] : NULL;
+}
+
 static void on_started(void *ctx)
 {
 	struct pk_model_side *side = ctx;
 	struct pk_model *model = side->model;
-	const struct pk_engine_file *file = pk_model_file(model, side->kind);
+	const struct pk_engine_file *file = file_of(side);
 	side->building = true;
 	side->told_progress_ns = pk_now_ns();
 	side->progress = (struct pk_build_progress){
@@ -51,6 +61,9 @@ static void on_progress(void *ctx, const struct pk_build_progress *progress)
 	struct pk_model_side *side = ctx;
 	side->progress = *progress;
 	pk_text_mend(side->progress.phase);
+	if (side == &side->model->apart && strcmp(side->progress.phase, "gate") == 0)
+		pk_model_update_post(side->model, &(struct pk_up_event){.type = PK_UP_GATING,
+							  .serial = side->model->update.serial});
 	if (pk_now_ns() - side->told_progress_ns < TELL_PROGRESS_NS)
 		return;
 	side->told_progress_ns = pk_now_ns();
@@ -87,6 +100,20 @@ static void tell_failed(
 		cause, result->permanent ? "not tried again" : "tried again later");
 }
 
+static void on_apart_done(void *ctx, const struct pk_build_result *result)
+{
+	struct pk_model_side *side = ctx;
+	struct pk_model *model = side->model;
+	side->building = false;
+	if (result->code == 0)
+		tell_done(side, result);
+	else
+		tell_failed(side, result, result->error ? result->error : "no reason given");
+	pk_artifact_unref(model->apart_artifact);
+	model->apart_artifact = NULL;
+	model->apart_done(model, result);
+}
+
 static void on_done(void *ctx, const struct pk_build_result *result)
 {
 	struct pk_model_side *side = ctx;
@@ -112,6 +139,17 @@ static void on_retry(void *ctx)
 	pk_model_post(side->model, &(struct pk_fb_event){.type = PK_FB_RETRY, .kind = side->kind});
 }
 
+static void on_admitted(void *ctx, const struct pk_build_result *result)
+{
+	struct pk_model *model = ctx;
+	const bool fits = result->code == 0;
+	pk_model_update_post(
+		model, &(struct pk_up_event){.type = fits ? PK_UP_ADMITTED : PK_UP_FAILED,
+			       .serial = model->update.serial,
+			       .reason = result->error,
+			       .permanent = result->permanent});
+}
+
 void pk_model_build_init(struct pk_model *model)
 {
 	for (int i = 0; i < PK_N_MADE_KINDS; i++) {
@@ -127,6 +165,14 @@ void pk_model_build_init(struct pk_model *model)
 			.ctx = side,
 		};
 	}
+	struct pk_model_side *apart = &model->apart;
+	apart->model = model;
+	apart->kind = PK_ENGINE_TUNED;
+	apart->job = (struct pk_build_job){.started = on_started,
+		.progress = on_progress,
+		.done = on_apart_done,
+		.ctx = apart};
+	model->admit_job = (struct pk_build_job){.quick = true, .done = on_admitted, .ctx = model};
 }
 
 static json_t *request_json(const struct pk_artifact *artifact, const struct pk_engine_file *file)
@@ -158,4 +204,46 @@ void pk_model_build_cancel(struct pk_model *model)
 		pk_builder_cancel(model->env->builder, &model->sides[i].job);
 		model->sides[i].building = false;
 	}
+}
+
+void pk_model_build_apart(struct pk_model *model, struct pk_artifact *artifact,
+	void (*done)(struct pk_model *model, const struct pk_build_result *result))
+{
+	struct pk_model_side *side = &model->apart;
+	const struct pk_engine_file *file = &artifact->files[side->kind];
+	pk_model_build_apart_cancel(model);
+	model->apart_artifact = pk_artifact_ref(artifact);
+	model->apart_done = done;
+	side->job.request = file->path ? request_json(artifact, file) : NULL;
+	if (side->job.request)
+		pk_builder_add(model->env->builder, &side->job);
+	else
+		on_apart_done(side, &(struct pk_build_result){
+					    .code = -ENOMEM, .error = "no request could be made"});
+}
+
+void pk_model_build_apart_cancel(struct pk_model *model)
+{
+	pk_builder_cancel(model->env->builder, &model->apart.job);
+	model->apart.building = false;
+	pk_artifact_unref(model->apart_artifact);
+	model->apart_artifact = NULL;
+}
+
+// The engine's place is named though none is made: the builder keeps to the folder that it has.
+void pk_model_admit(struct pk_model *model)
+{
+	const struct pk_artifact *artifact = model->candidate;
+	const struct pk_engine_file *file = &artifact->files[PK_ENGINE_TUNED];
+	if (!file->path)
+		file = &artifact->files[PK_ENGINE_QUICK];
+	json_t *request = file->path ? request_json(artifact, file) : NULL;
+	if (request)
+		json_object_set_new(request, "admit", json_true());
+	pk_builder_cancel(model->env->builder, &model->admit_job);
+	model->admit_job.request = request;
+	if (request)
+		pk_builder_add(model->env->builder, &model->admit_job);
+	else // no runtime of the chain can be used here: nothing to hold it against
+		on_admitted(model, &(struct pk_build_result){.code = 0});
 }

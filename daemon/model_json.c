@@ -5,8 +5,9 @@
 
 static json_t *build_json(const struct pk_model *model)
 {
-	for (int i = PK_N_MADE_KINDS - 1; i >= 0; i--) {
-		const struct pk_model_side *side = &model->sides[i];
+	for (int i = PK_N_MADE_KINDS; i >= 0; i--) {
+		const struct pk_model_side *side =
+			i == PK_N_MADE_KINDS ? &model->apart : &model->sides[i];
 		const struct pk_build_progress *progress = &side->progress;
 		const char *kind = pk_engine_kind_name(side->kind);
 		if (!side->job.queued)
@@ -34,7 +35,7 @@ static json_t *engine_json(const struct pk_engine_file *file)
 
 static json_t *retry_json(const struct pk_model *model)
 {
-	int64_t soonest_ns = pk_timer_left_ns(&model->pull_timer);
+	int64_t soonest_ns = model->current ? -1 : pk_timer_left_ns(&model->poll_timer);
 	for (int i = 0; i < PK_N_MADE_KINDS; i++) {
 		int64_t left_ns = pk_timer_left_ns(&model->sides[i].retry_timer);
 		bool waits = model->fallback.engines[i].state == PK_ENGINE_FAILED && left_ns >= 0;
@@ -54,11 +55,12 @@ json_t *pk_model_json(const struct pk_model *model)
 						      : NULL;
 	char since[PK_ISO_TIME_MAX];
 	pk_format_iso_time(model->since_ns, since);
-	return json_pack("{s:s, s:s, s:s?, s:s, s:s, s:s, s:b, s:s?, s:o, s:o, s:o}", "name",
+	return json_pack("{s:s, s:s, s:s?, s:s, s:s, s:s, s:b, s:s?, s:o, s:o, s:o, s:o}", "name",
 		model->name, "artifact", model->ref, "digest", digest, "rung",
 		pk_rung_name(fallback->rung), "cause", fallback->cause, "since", since, "alarm",
 		fallback->alarm, "runtime", file ? file->runtime : NULL, "build", build_json(model),
-		"engine", engine_json(file), "next_retry_s", retry_json(model));
+		"engine", engine_json(file), "next_retry_s", retry_json(model), "update",
+		pk_model_update_json(model));
 }
 
 json_t *pk_model_alarm_json(const struct pk_model *model)

@@ -103,6 +103,30 @@ void pk_models_message(struct pk_models *models, const char *type, const json_t 
 		pk_model_message(model, type, message);
 }
 
+void pk_models_heartbeat(struct pk_models *models, const json_t *message)
+{
+	const json_t *cameras = json_object_get(message, "cameras");
+	for (size_t i = 0; i < models->items.n; i++)
+		pk_model_heartbeat(models->items.items[i], cameras);
+}
+
+void pk_models_stopping(struct pk_models *models)
+{
+	for (size_t i = 0; i < models->items.n; i++)
+		pk_model_stopping(models->items.items[i]);
+}
+
+json_t *pk_models_engines(const struct pk_models *models)
+{
+	json_t *names = json_array();
+	bool all = names;
+	for (size_t i = 0; i < models->items.n; i++)
+		all = pk_model_engines(models->items.items[i], names) && all;
+	if (!all)
+		json_decref(names);
+	return all ? names : NULL;
+}
+
 json_t *pk_models_json(const struct pk_models *models)
 {
 	json_t *list = json_array();

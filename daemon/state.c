@@ -3,17 +3,25 @@
 #include "daemon/state.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/json.h"
 #include "base/record.h"
 #include "daemon/text.h"
 
-#define VERSION   1
-#define MAX_BYTES (64u << 10)
+#define VERSION       2
+#define MAX_FILE      (64u << 10) // of what is read: an older version may have written more
+#define MAX_SMALL_INT 1000
+
+void pk_state_init(struct pk_state *state)
+{
+	struct pk_update update;
+	pk_update_init(&update);
+	*state = (struct pk_state){.update = update.record};
+}
 
 static char *path_of(const char *dir, const char *name)
 {
@@ -21,86 +29,262 @@ static char *path_of(const char *dir, const char *name)
 	return asprintf(&path, "%s/%s.json", dir, name) < 0 ? NULL : path;
 }
 
-// Digests stand in file names: nothing else may come in through this door.
+// Digests stand in file names: nothing else may come in through this door. Absent: "".
 static int read_digest(const json_t *json, const char *key, char out[PK_DIGEST_TEXT])
 {
 	const char *text = NULL;
 	struct pk_digest digest;
-	if (pk_json_get_str(json, key, &text, NULL) < 0 || pk_digest_parse(text, &digest) < 0)
+	out[0] = '\0';
+	if (pk_json_opt_str(json, key, &text, NULL) < 0)
+		return -EBADMSG;
+	if (!text)
+		return 0;
+	if (pk_digest_parse(text, &digest) < 0)
 		return -EBADMSG;
 	pk_digest_format(&digest, out);
 	return 0;
 }
 
-static int read_broken(const json_t *list, struct pk_state *state)
+static int read_int(const json_t *json, const char *key, int64_t min, int64_t max, int64_t *out)
 {
+	int64_t value = *out;
+	if (pk_json_opt_int(json, key, &value, NULL) < 0 || value < min || value > max)
+		return -EBADMSG;
+	*out = value;
+	return 0;
+}
+
+static int read_unsigned(const json_t *json, const char *key, unsigned *out)
+{
+	int64_t value = 0;
+	int r = read_int(json, key, 0, MAX_SMALL_INT, &value);
+	*out = (unsigned)value;
+	return r;
+}
+
+static int read_slot(const json_t *json, const char *key, struct pk_up_slot *out)
+{
+	const json_t *slot = json_object_get(json, key);
+	*out = (struct pk_up_slot){.seq = -1};
+	if (!slot)
+		return 0;
+	if (!json_is_object(slot) || read_digest(slot, "digest", out->digest) < 0 ||
+		!out->digest[0])
+		return -EBADMSG;
+	return read_int(slot, "seq", -1, PK_UP_MAX_SEQ, &out->seq);
+}
+
+static int read_quarantine(const json_t *item, struct pk_up_record *record)
+{
+	const char *reason = NULL;
+	if (record->n_quarantine == PK_UP_MAX_QUARANTINE)
+		return -EBADMSG;
+	struct pk_up_quarantine *entry = &record->quarantine[record->n_quarantine++];
+	if (read_digest(item, "digest", entry->digest) < 0 || !entry->digest[0] ||
+		pk_json_get_str(item, "reason", &reason, NULL) < 0 ||
+		read_unsigned(item, "count", &entry->count) < 0)
+		return -EBADMSG;
+	pk_text_format(entry->reason, sizeof(entry->reason), "%s", reason);
+	return read_int(item, "until", 0, INT64_MAX, &entry->until_s);
+}
+
+static int read_broken(const json_t *item, struct pk_state *state)
+{
+	char key[PK_DIGEST_TEXT];
+	const char *cause = NULL;
+	if (read_digest(item, "key", key) < 0 || !key[0] ||
+		pk_json_get_str(item, "cause", &cause, NULL) < 0)
+		return -EBADMSG;
+	pk_state_remember_broken(state, key, cause);
+	return 0;
+}
+
+static int read_lists(const json_t *json, struct pk_state *state)
+{
+	json_t *quarantine = json_object_get(json, "quarantine"), *broken = NULL, *item;
 	size_t i;
-	json_t *item;
-	json_array_foreach (list, i, item) {
-		char key[PK_DIGEST_TEXT];
-		const char *cause = NULL;
-		if (read_digest(item, "key", key) < 0 ||
-			pk_json_get_str(item, "cause", &cause, NULL) < 0)
+	if ((quarantine && !json_is_array(quarantine)) ||
+		pk_json_get_arr(json, "broken", &broken, NULL) < 0)
+		return -EBADMSG;
+	json_array_foreach (quarantine, i, item) {
+		if (read_quarantine(item, &state->update) < 0)
 			return -EBADMSG;
-		pk_state_remember_broken(state, key, cause);
+	}
+	json_array_foreach (broken, i, item) {
+		if (read_broken(item, state) < 0)
+			return -EBADMSG;
 	}
 	return 0;
 }
 
-static int decode(const struct pk_buf *file, struct pk_state *state)
+static int read_figure(const json_t *json, const char *key, double *out)
+{
+	*out = 0;
+	if (!json_object_get(json, key))
+		return 0;
+	return pk_json_get_num(json, key, out, NULL) < 0 || !isfinite(*out) || *out < 0 ? -EBADMSG
+											: 0;
+}
+
+static int read_baseline(const json_t *json, struct pk_up_baseline *out)
+{
+	const json_t *baseline = json_object_get(json, "baseline");
+	if (!baseline)
+		return 0;
+	if (read_figure(baseline, "fps", &out->fps) < 0 ||
+		read_figure(baseline, "captured", &out->captured) < 0 ||
+		read_figure(baseline, "p95_ms", &out->p95_ms) < 0)
+		return -EBADMSG;
+	return read_figure(baseline, "detections", &out->detections);
+}
+
+static int read_scalars(const json_t *json, struct pk_up_record *record)
+{
+	const char *phase = "idle";
+	const json_t *history = json_object_get(json, "history");
+	record->seq_high = -1;
+	if (!json_is_object(history) || pk_json_opt_str(json, "phase", &phase, NULL) < 0 ||
+		!pk_update_phase_parse(phase, &record->phase) ||
+		read_digest(json, "pinned", record->pinned) < 0 ||
+		read_digest(history, "digest", record->seq_digest) < 0 ||
+		read_unsigned(json, "attempts", &record->attempts) < 0 ||
+		read_unsigned(json, "builds", &record->builds) < 0)
+		return -EBADMSG;
+	record->pin_any_seq = json_is_true(json_object_get(json, "pin_any_seq"));
+	record->any_seq = json_is_true(json_object_get(json, "any_seq"));
+	record->verified = json_is_true(json_object_get(json, "verified"));
+	return read_int(history, "seq", -1, PK_UP_MAX_SEQ, &record->seq_high);
+}
+
+static int read_update(const json_t *json, struct pk_up_record *record)
+{
+	if (read_slot(json, "active", &record->active) < 0 ||
+		read_slot(json, "previous", &record->previous) < 0 ||
+		read_slot(json, "candidate", &record->candidate) < 0 ||
+		read_scalars(json, record) < 0)
+		return -EBADMSG;
+	return read_baseline(json, &record->baseline);
+}
+
+int pk_state_decode(const char *text, size_t n, struct pk_state *state)
 {
 	pk_auto_json json = NULL;
-	json_t *broken = NULL;
 	int64_t version = 0;
-	if (pk_json_parse(pk_buf_cstr(file), file->len, "state", &json, NULL) < 0)
-		return -EBADMSG;
-	if (pk_json_get_int(json, "v", &version, NULL) < 0 || version != VERSION)
-		return -EBADMSG;
-	if (json_object_get(json, "digest") && read_digest(json, "digest", state->digest) < 0)
-		return -EBADMSG;
-	if (pk_json_get_arr(json, "broken", &broken, NULL) < 0)
-		return -EBADMSG;
-	return read_broken(broken, state);
+	pk_state_init(state);
+	int r = pk_json_parse(text, n, "state", &json, NULL);
+	if (r == 0)
+		r = pk_json_get_int(json, "v", &version, NULL);
+	if (r == 0 && version == 1) // had no more than that
+		r = read_digest(json, "digest", state->update.active.digest);
+	else if (r == 0)
+		r = version == VERSION ? read_update(json, &state->update) : -EBADMSG;
+	if (r == 0)
+		r = read_lists(json, state);
+	if (r < 0)
+		pk_state_init(state);
+	return r < 0 ? -EBADMSG : 0;
 }
 
 int pk_state_load(const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
 {
-	*state = (struct pk_state){0};
+	pk_state_init(state);
 	pk_auto_free char *path = path_of(dir, name);
 	pk_auto_buf struct pk_buf file;
-	pk_buf_init(&file, MAX_BYTES);
+	pk_buf_init(&file, MAX_FILE);
 	if (!path)
 		return pk_fail(err, -ENOMEM, "out of memory");
 	int r = pk_record_load(path, &file, NULL, err);
 	if (r == -ENOENT || r == -ENOMEM)
 		return r;
 	if (r == 0)
-		r = decode(&file, state);
-	if (r == 0)
-		return 0;
-	*state = (struct pk_state){0};
-	return pk_fail(err, -EBADMSG, "%s is damaged", path);
+		r = pk_state_decode(pk_buf_cstr(&file), file.len, state);
+	return r == 0 ? 0 : pk_fail(err, -EBADMSG, "%s is damaged", path);
 }
 
-static json_t *encode(const struct pk_state *state)
+static const char *or_none(const char *text)
 {
-	json_t *broken = json_array();
-	for (size_t i = 0; i < state->n_broken; i++)
-		json_array_append_new(broken, json_pack("{s:s, s:s}", "key", state->broken[i].key,
-						      "cause", state->broken[i].cause));
-	return json_pack("{s:i, s:s*, s:o}", "v", VERSION, "digest",
-		state->digest[0] ? state->digest : NULL, "broken", broken);
+	return text[0] ? text : NULL;
+}
+
+static json_t *slot_json(const struct pk_up_slot *slot)
+{
+	return slot->digest[0] ? json_pack("{s:s, s:I}", "digest", slot->digest, "seq",
+					 (json_int_t)slot->seq)
+			       : NULL;
+}
+
+static json_t *quarantine_json(const struct pk_up_record *record)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < record->n_quarantine; i++) {
+		const struct pk_up_quarantine *entry = &record->quarantine[i];
+		json_array_append_new(
+			list, json_pack("{s:s, s:s, s:i, s:I}", "digest", entry->digest, "reason",
+				      entry->reason, "count", (int)entry->count, "until",
+				      (json_int_t)entry->until_s));
+	}
+	return list;
+}
+
+static json_t *broken_json(const struct pk_state *state, size_t first)
+{
+	json_t *list = json_array();
+	for (size_t i = first; i < state->n_broken; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s}", "key", state->broken[i].key,
+						    "cause", state->broken[i].cause));
+	return list;
+}
+
+static json_t *baseline_json(const struct pk_up_baseline *baseline)
+{
+	return json_pack("{s:f, s:f, s:f, s:f}", "fps", baseline->fps, "captured",
+		baseline->captured, "p95_ms", baseline->p95_ms, "detections", baseline->detections);
+}
+
+// Under this name it is no root of the store (registry/roots.h): that model may be long gone.
+static json_t *history_json(const struct pk_up_record *record)
+{
+	return json_pack("{s:I, s:s*}", "seq", (json_int_t)record->seq_high, "digest",
+		or_none(record->seq_digest));
+}
+
+static json_t *encode(const struct pk_state *state, size_t first_broken)
+{
+	const struct pk_up_record *record = &state->update;
+	return json_pack("{s:i, s:s, s:o*, s:o*, s:o*, s:s*, s:b, s:b, s:b, s:o, s:i, s:i, "
+			 "s:o, s:o, s:o}",
+		"v", VERSION, "phase", pk_update_phase_name(record->phase), "active",
+		slot_json(&record->active), "previous", slot_json(&record->previous), "candidate",
+		slot_json(&record->candidate), "pinned", or_none(record->pinned), "pin_any_seq",
+		(int)record->pin_any_seq, "any_seq", (int)record->any_seq, "verified",
+		(int)record->verified, "history", history_json(record), "attempts",
+		(int)record->attempts, "builds", (int)record->builds, "quarantine",
+		quarantine_json(record), "baseline", baseline_json(&record->baseline), "broken",
+		broken_json(state, first_broken));
+}
+
+int pk_state_encode(const struct pk_state *state, struct pk_buf *out)
+{
+	for (size_t first = 0; first <= state->n_broken; first++) {
+		pk_auto_json json = encode(state, first);
+		pk_auto_free char *text = json ? pk_json_canonical(json) : NULL;
+		if (!text)
+			return -ENOMEM;
+		if (strlen(text) + PK_DIGEST_TEXT <= PK_STATE_MAX_BYTES || first == state->n_broken)
+			return pk_buf_str(out, text);
+	}
+	return -ENOMEM;
 }
 
 int pk_state_save(
 	const char *dir, const char *name, const struct pk_state *state, struct pk_err *err)
 {
-	pk_auto_json json = encode(state);
+	pk_auto_buf struct pk_buf text;
 	pk_auto_free char *path = path_of(dir, name);
-	pk_auto_free char *body = json ? pk_json_canonical(json) : NULL;
-	if (!path || !body)
+	pk_buf_init(&text, MAX_FILE);
+	if (!path || pk_state_encode(state, &text) < 0)
 		return pk_fail(err, -ENOMEM, "out of memory");
-	return pk_record_save(NULL, path, body, strlen(body), err);
+	return pk_record_save(NULL, path, text.data, text.len, err);
 }
 
 const char *pk_state_broken_cause(const struct pk_state *state, const char *key)

@@ -152,6 +152,8 @@ static void on_assign(struct worker *worker, const json_t *message)
 	pk_blackbox_enter(PK_BLACKBOX_LOAD, assignment.model, NULL, NULL);
 	if (r == 0)
 		r = pk_pipeline_assign(worker->pipeline, &assignment, &err);
+	if (r == 0 && assignment.engine_path)
+		pk_worker_stats_restart(worker->stats, assignment.model);
 	pk_blackbox_leave();
 	send_message(
 		worker, json_pack("{s:s, s:s, s:I, s:s?, s:i, s:s}", "type", "assign_done", "model",

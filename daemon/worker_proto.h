@@ -36,7 +36,8 @@
 //
 // Members of a camera in a heartbeat: name, model, state, cause, captured, inferred, passthrough,
 // dropped, detections, restarts, sink_drops, copies (counts since the camera started), fps (results
-// a second over the last heartbeats), age_p50_ms, age_p99_ms, inference_p50_ms (over the last ~10
+// a second over the last heartbeats), age_p50_ms, age_p99_ms, inference_p50_ms, inference_p95_ms
+// (over the last ~10
 // s).
 
 // One end of the pair: buffers both ways, never blocks.

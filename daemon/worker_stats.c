@@ -22,6 +22,7 @@ struct snapshot {
 struct window {
 	char name[64];
 	struct snapshot base, next; // base: 10 to 20 s ago
+	bool restart;
 };
 
 struct pk_worker_stats {
@@ -58,7 +59,8 @@ static struct window *find_window(struct pk_worker_stats *stats, const char *nam
 static void slide(struct window *window, const struct pk_camera_stats *now, int64_t now_ns)
 {
 	struct snapshot here = {.at_ns = now_ns, .stats = *now};
-	bool restarted = now->n_captured < window->next.stats.n_captured;
+	bool restarted = now->n_captured < window->next.stats.n_captured || window->restart;
+	window->restart = false;
 	if (restarted || !window->base.at_ns) {
 		window->base = window->next = here;
 	} else if (now_ns - window->next.at_ns >= WINDOW_NS) {
@@ -87,7 +89,7 @@ static json_t *camera_json(struct window *window, const struct pk_camera_stats *
 	double fps = per_second(
 		results, base->n_inferred + base->n_passthrough, now_ns - window->base.at_ns);
 	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, "
-			 "s:f, s:f}",
+			 "s:f, s:f, s:f}",
 		"name", now->name, "model", now->model, "state", pk_camera_state_name(now->state),
 		"cause", now->cause, "captured", (json_int_t)now->n_captured, "inferred",
 		(json_int_t)now->n_inferred, "passthrough", (json_int_t)now->n_passthrough,
@@ -96,7 +98,14 @@ static json_t *camera_json(struct window *window, const struct pk_camera_stats *
 		(json_int_t)now->n_sink_drops, "copies", (json_int_t)now->n_copies, "fps", fps,
 		"age_p50_ms", quantile_ms(&now->age, &base->age, 0.5), "age_p99_ms",
 		quantile_ms(&now->age, &base->age, 0.99), "inference_p50_ms",
-		quantile_ms(&now->inference, &base->inference, 0.5));
+		quantile_ms(&now->inference, &base->inference, 0.5), "inference_p95_ms",
+		quantile_ms(&now->inference, &base->inference, 0.95));
+}
+
+void pk_worker_stats_restart(struct pk_worker_stats *stats, const char *model)
+{
+	pk_array_each (it, &stats->windows)
+		it->restart = it->restart || strcmp(it->next.stats.model, model) == 0;
 }
 
 json_t *pk_worker_stats_heartbeat(

@@ -13,6 +13,9 @@ struct pk_worker_stats *pk_worker_stats_create(void) pk_must_check; // NULL: no 
 void pk_worker_stats_destroy(struct pk_worker_stats *stats);
 PK_DEFINE_AUTO(pk_worker_stats, pk_worker_stats_destroy);
 
+// A model serves from another engine: the windows of its cameras start over.
+void pk_worker_stats_restart(struct pk_worker_stats *stats, const char *model);
+
 // The heartbeat message of worker_proto.h at time now_ns; NULL: no memory. Call it about once a
 // second: the figures cover the last 10 to 20 seconds.
 json_t *pk_worker_stats_heartbeat(

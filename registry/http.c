@@ -373,7 +373,8 @@ static void set_limits(const struct transfer *t)
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(connect_ns / PK_NS_PER_MS));
 	curl_easy_setopt(easy, CURLOPT_MAX_RECV_SPEED_LARGE, rate);
 	curl_easy_setopt(easy, CURLOPT_MAX_SEND_SPEED_LARGE, rate);
-	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, RECEIVE_BYTES);
+	// libcurl keeps to a rate between reads: small ones make it even.
+	curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, rate > 0 ? RECEIVE_BYTES / 4 : RECEIVE_BYTES);
 }
 
 static void set_callbacks(struct transfer *t)

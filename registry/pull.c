@@ -97,8 +97,10 @@ static int fetch(struct pull *pull, const struct pk_descriptor *blob, struct pk_
 			pull->store, &blob->digest, PK_EMPTY_TEXT, strlen(PK_EMPTY_TEXT), err);
 	bool resumed = false;
 	int rc = fetch_once(pull, blob, &resumed, err);
-	// The prefix of an earlier attempt may be at fault (a power cut): once more from the start.
+	// The prefix of an earlier attempt may be at fault (a power cut), or a mirror.
 	if (rc == -EBADMSG && resumed)
+		rc = fetch_once(pull, blob, &resumed, err);
+	while (rc == -EBADMSG && pk_registry_distrust(pull->registry))
 		rc = fetch_once(pull, blob, &resumed, err);
 	return rc;
 }

@@ -175,6 +175,26 @@ static int check_fd(int fd, const struct pk_descriptor *blob, struct pk_err *err
 	return rc;
 }
 
+bool pk_registry_distrust(struct pk_registry *registry)
+{
+	return registry->ops->distrust && registry->ops->distrust(registry->impl);
+}
+
+// Into an empty file, verified.
+static int get_to_fd(
+	struct pk_registry *registry, const struct pk_descriptor *blob, int fd, struct pk_err *err)
+{
+	int rc;
+	do {
+		if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+			return pk_fail_errno(err, "memfd");
+		rc = blob->size > 0 ? registry->ops->get_blob(registry->impl, blob, fd, 0, err) : 0;
+		if (rc == 0)
+			rc = check_fd(fd, blob, err);
+	} while (rc == -EBADMSG && pk_registry_distrust(registry));
+	return rc;
+}
+
 int pk_registry_blob(struct pk_registry *registry, const struct pk_descriptor *blob, size_t max,
 	struct pk_buf *out, struct pk_err *err)
 {
@@ -184,9 +204,7 @@ int pk_registry_blob(struct pk_registry *registry, const struct pk_descriptor *b
 	pk_auto_close int fd = memfd_create("picket-blob", MFD_CLOEXEC);
 	if (fd < 0)
 		return pk_fail_errno(err, "memfd");
-	int rc = blob->size == 0 ? 0 : registry->ops->get_blob(registry->impl, blob, fd, 0, err);
-	if (rc == 0)
-		rc = check_fd(fd, blob, err);
+	int rc = get_to_fd(registry, blob, fd, err);
 	if (rc < 0)
 		return rc;
 	rc = read_back(fd, blob->size, out);

@@ -69,6 +69,9 @@ struct pk_registry_ops {
 	// verify; 0 means that all bytes were written.
 	int (*get_blob)(void *impl, const struct pk_descriptor *blob, int fd, int64_t have,
 		struct pk_err *err);
+	// The last blob's bytes were wrong: true when the next get_blob will ask somebody else.
+	// NULL: there is nobody else.
+	bool (*distrust)(void *impl);
 	// An image index of what refers to subject (the referrers API). -ENOENT: no such API here;
 	// NULL: the same.
 	int (*get_referrers)(void *impl, const struct pk_digest *subject, const char *artifact_type,

@@ -15,3 +15,6 @@ struct pk_registry {
 // not_modified.
 int pk_registry_get(struct pk_registry *registry, const struct pk_ref *ref,
 	struct pk_resolved *poll, struct pk_buf *bytes, struct pk_err *err) pk_must_check;
+
+// After wrong bytes: is there sense in asking for the same blob again?
+bool pk_registry_distrust(struct pk_registry *registry);

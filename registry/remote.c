@@ -28,6 +28,8 @@ struct source {
 	const struct pk_registry_host *host;
 	struct pk_auth *auth;
 	bool is_mirror;
+	bool was_used;      // for the last blob
+	bool is_distrusted; // it sent wrong bytes: not asked for blobs any more
 };
 
 struct remote {
@@ -290,12 +292,30 @@ static int remote_get_blob(
 	struct remote *remote = impl;
 	if (remote->options->report)
 		remote->options->report->resumed_bytes += have;
+	for (size_t i = 0; i < remote->n_sources; i++)
+		remote->sources[i].was_used = false;
 	for (size_t i = 0;; i++) {
 		struct source *source = &remote->sources[i];
+		if (source->is_distrusted)
+			continue;
+		source->was_used = true;
 		int rc = get_blob_from(remote, source, blob, fd, &have, err);
 		if (rc == 0 || !may_go_on(source, rc))
 			return rc;
 	}
+}
+
+static bool remote_distrust(void *impl)
+{
+	struct remote *remote = impl;
+	bool is_news = false;
+	for (size_t i = 0; i < remote->n_sources; i++) {
+		struct source *source = &remote->sources[i];
+		bool is_suspect = source->is_mirror && source->was_used;
+		is_news |= is_suspect && !source->is_distrusted;
+		source->is_distrusted |= is_suspect;
+	}
+	return is_news;
 }
 
 // The address of the next page: a path at the same host, or the same host in full.
@@ -399,6 +419,7 @@ const struct pk_registry_ops pk_remote_ops = {
 	.open = remote_open,
 	.get_manifest = remote_get_manifest,
 	.get_blob = remote_get_blob,
+	.distrust = remote_distrust,
 	.get_referrers = remote_get_referrers,
 	.watch = remote_watch,
 	.close = remote_close,

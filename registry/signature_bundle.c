@@ -24,7 +24,8 @@ void pk_signature_bundle_free(struct pk_descriptor *entries, size_t n_entries)
 static int rank_entry(const json_t *entry)
 {
 	const char *type = json_string_value(json_object_get(entry, "artifactType"));
-	if (type && !pk_dsse_is_bundle(type))
+	// Some registries give the type of the config instead, which says nothing.
+	if (type && strcmp(type, PK_MEDIA_EMPTY) != 0 && !pk_dsse_is_bundle(type))
 		return 0;
 	const json_t *annotations = json_object_get(entry, "annotations");
 	const char *predicate =

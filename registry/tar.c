@@ -150,8 +150,7 @@ static int take_extension(struct scan *s, char kind, int64_t offset, int64_t siz
 	return 0;
 }
 
-static void name_of(
-	const struct scan *s, const struct header *header, char out[PK_TAR_MAX_NAME])
+static void name_of(const struct scan *s, const struct header *header, char out[PK_TAR_MAX_NAME])
 {
 	size_t n = 0;
 	bool is_ustar = memcmp(header->magic, "ustar", 5) == 0 && header->magic[5] == '\0';

@@ -68,3 +68,19 @@ void pk_command_events(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
 void pk_command_reload(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_explain(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_history(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_check(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_pull(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_pin(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_unpin(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_cancel(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_rollback(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);

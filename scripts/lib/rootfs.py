@@ -23,12 +23,31 @@ STORY = (
     ",libyaml-0-2,libcurl4,libjansson4,libmicrohttpd12,libmosquitto1,libseccomp2,libturbojpeg0"
     ",python3-numpy,python3-pil"
 )
+# Small, because an emulated machine unpacks it into its memory: raw video needs no decoder.
+VM = (
+    BASE + ",kmod,udev,gstreamer1.0-plugins-base,gstreamer1.0-plugins-good,libyaml-0-2,libcurl4"
+    ",libjansson4,libmicrohttpd12,libmosquitto1,libseccomp2,libturbojpeg0,libgstrtspserver-1.0-0"
+)
 # Only what the packages depend on: what is left behind after a purge stands out.
 PIUPARTS = (
     "apt,ca-certificates,systemd,systemd-sysv,adduser,debconf"
     ",gstreamer1.0-plugins-base,gstreamer1.0-plugins-good,gstreamer1.0-plugins-bad"
     ",gstreamer1.0-libav,libyaml-0-2,libcurl4,libjansson4,libmicrohttpd12,libmosquitto1"
     ",libseccomp2,libturbojpeg0,libgstrtspserver-1.0-0"
+)
+# An amd64 root that compiles for arm64, with what our unit tests need to run under qemu-user.
+CROSS_OPTIONS = ["--architectures=amd64,arm64"]
+CROSS_ARM64 = (
+    "libsystemd-dev,libyaml-dev,libcurl4-openssl-dev,libssl-dev,libjansson-dev,libmicrohttpd-dev"
+    ",libmosquitto-dev,libseccomp-dev,libturbojpeg0-dev,libgstreamer1.0-dev,libcmocka-dev"
+    ",libgstreamer-plugins-base1.0-dev,libgstrtspserver-1.0-dev"
+    ",gstreamer1.0-plugins-base,gstreamer1.0-plugins-good,gstreamer1.0-plugins-bad"
+    ",gstreamer1.0-libav"
+)
+CROSS = (
+    "crossbuild-essential-arm64,build-essential,meson,ninja-build,pkg-config,debhelper,uthash-dev"
+    ",qemu-user-static,ccache,python3,"
+    + ",".join(name + ":arm64" for name in CROSS_ARM64.split(","))
 )
 LEAVE_OUT = ["/usr/share/man/*", "/usr/share/locale/*", "/usr/share/doc/*"]
 
@@ -50,6 +69,24 @@ def command_of(packages, extra):
     command += ["--dpkgopt=path-exclude=" + pattern for pattern in LEAVE_OUT]
     command += ["--dpkgopt=path-include=/usr/share/doc/*/copyright"]
     return command + list(extra) + [SUITE, "-"] + ([SOURCES] if os.path.isfile(SOURCES) else [])
+
+
+# Runs a command in a root: our mounts end with it, and the host's stay as they are.
+ENTER = """
+root=$1 outside=$2 inside=$3
+shift 3
+mkdir -p "$root$inside"
+mount --rbind /dev "$root/dev" && mount -t proc proc "$root/proc" || exit 125
+mount -t tmpfs tmpfs "$root/tmp" && mount --bind "$outside" "$root$inside" || exit 125
+exec chroot "$root" /usr/bin/env -C "$inside" HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
+"""
+
+
+def run(root, outside, inside, command, **options):
+    """Runs a command in a root, with a folder of the host bound to inside; CompletedProcess."""
+    call = ["unshare", "-m", "--propagation", "private", "sh", "-c", ENTER, "sh"]
+    call += [root, outside, inside] + list(command)
+    return subprocess.run(call, stdin=subprocess.DEVNULL, check=False, **options)
 
 
 def make(name, packages, extra=()):

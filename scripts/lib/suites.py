@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 
+import gotools
 from outcome import take
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -267,6 +268,16 @@ def script_suite(outcome, options):
             run_script(outcome, options, path)
 
 
+def interop(outcome, options):
+    """The real tools of others against ours, built first: a script's time would not do for it."""
+    for name in gotools.TOOLS:
+        try:
+            gotools.program(name, options.long)
+        except gotools.Missing as why:
+            print(f"   {why}", flush=True)  # the tests that need it are skipped and say so
+    script_suite(outcome, options)
+
+
 def system(outcome, options):
     """The packages on a booted system; with --long other machines and the slow checks too."""
     script_suite(outcome, options)
@@ -296,7 +307,10 @@ TABLE = {
     "fuzz": fuzz,
     "onnx": onnx,
     "golden": script_suite,
+    "registry": script_suite,
     "e2e": script_suite,
+    "registry": script_suite,
+    "interop": interop,
     "system": system,
     "gpu": script_suite,
 }

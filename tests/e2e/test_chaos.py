@@ -98,6 +98,8 @@ class Chaos:
         check("killed by SIGSEGV" in ended["message"], ended["message"])
 
     def stop_worker(self):
+        # While it loads an engine it may be silent for a minute: that is another limit.
+        self.node.wait_for(lambda s: "loading" not in s["models"][0]["cause"], 30, "no loading")
         after, start = self.node.last_event_id(), time.monotonic()
         os.kill(self.worker(), signal.SIGSTOP)
         ended = self.event("worker ended", after, STUCK_S + 5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The booted machine as the story's tests see it: its service manager, journal, packages, picketd."""
+"""The booted machine as the story sees it: service manager, journal, packages, picketd."""
 
 import glob
 import http.client

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """
-Runs as picketd would, in a unit that is picketd's but for the program: tries what the service must not be
-able to do. Prints one line per attempt: "denied NAME: why" or "ALLOWED NAME".
+Runs as picketd would, in a unit that is picketd's but for the program: tries what the service must
+not be able to do. Prints one line per attempt: "denied NAME: why" or "ALLOWED NAME".
 """
 
 import ctypes
@@ -90,8 +90,12 @@ def main():
     attempt("other processes", lambda: os.stat("/proc/1/status"), errno.ENOENT)
     attempt("set user id", lambda: os.setuid(0), errno.EPERM)
     attempt("set-user-id file", lambda: os.chmod("/var/lib/picket/probe-file", 0o4755), errno.EPERM)
+    with open("/proc/self/cgroup", encoding="ascii") as f:
+        group = "/sys/fs/cgroup" + f.read().split("::", 1)[1].strip()
+    attempt("another cgroup", lambda: os.mkdir(os.path.dirname(group) + "/other"))
     # What the service needs must work, or the denials above prove nothing.
     create("/var/lib/picket/probe-file")()
+    os.mkdir(group + "/probe")
     socket.socket(socket.AF_INET, socket.SOCK_STREAM).close()
     socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).close()
     os.nice(1)

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The product's story on a booted machine; run inside it by scripts/test-system, a phase per boot."""
+"""The product's story on a booted machine: scripts/test-system runs it there, a phase per boot."""
 
 import errno
 import glob
+import json
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import machine  # noqa: E402
+import peers  # noqa: E402
 from machine import UNIT, check, journal, model, prop, sh  # noqa: E402
 from machine import wait, wait_results, wait_rung  # noqa: E402
 
@@ -20,6 +22,8 @@ import story  # noqa: E402
 
 CAMERA_PORT = "8554"
 REGISTRY = "/srv/registry"
+NAME = "models/parts"
+CONFIG_FILE = "/etc/picket/picket.d/story.yaml"
 DEMO = os.path.join(machine.TOP, "demo")
 EVENTS = os.path.join(machine.TOP, "docs/EVENTS.md")
 
@@ -51,6 +55,13 @@ def records(event, *arguments):
     return journal(f"MESSAGE_ID={message_id(event)}", *arguments)
 
 
+def serves_from_registry():
+    if not os.path.exists(CONFIG_FILE):
+        return False
+    with open(CONFIG_FILE, encoding="utf-8") as f:
+        return peers.REGISTRY in f.read()
+
+
 def card(confidence):
     """A card whose only difference makes another artifact of the same model."""
     path = f"/tmp/card-{confidence}.yaml"
@@ -66,6 +77,8 @@ def publish(confidence, onnx=f"{DEMO}/parts.onnx", golden=True, tag="stable"):
     command += ["--golden", f"{DEMO}/golden"] if golden else []
     text = sh(*command, "--out", f"oci:{REGISTRY}:{tag}", "--json")
     sh("chmod", "-R", "a+rX", REGISTRY)
+    if serves_from_registry():
+        peers.push(REGISTRY, tag, NAME)
     return re.search(r"sha256:[0-9a-f]{64}", text).group(0)
 
 
@@ -141,6 +154,7 @@ def service_is_denied_what_it_does_not_need():
         (r"(?m)^Type=notify$", "Type=oneshot"),
         (r"(?m)^(WatchdogSec|Restart|RestartSec|NotifyAccess|ExecReload)=.*$", ""),
         (r"(?m)^(RuntimeDirectory.*)$", ""),  # picketd's own, it runs beside
+        (r"picket\.slice/picketd\.service", "picket.slice/picket-probe.service"),
     ):
         unit = re.sub(pattern, by, unit)
     machine.write("/run/systemd/system/picket-probe.service", unit)
@@ -160,7 +174,7 @@ def service_is_denied_what_it_does_not_need():
 def camera_is_served_from_an_engine_built_here():
     digest = publish(0.40)
     start_camera()
-    machine.write("/etc/picket/picket.d/story.yaml", CONFIG)
+    machine.write(CONFIG_FILE, CONFIG)
     started = time.monotonic()
     sh("picketctl", "reload")
     found = wait_rung("engine", digest=digest)
@@ -198,6 +212,57 @@ def moved_tag_is_updated_and_swapped():
     gap = float(swap.get("PICKET_GAP_MS", "0"))
     check(gap < 500, f"pause of {gap} ms")
     story.keep_figures(update_s=round(took, 2), swap_gap_ms=gap)
+
+
+REGISTRIES = f"""registries:
+  {peers.REGISTRY}:
+    ca: {peers.CA}
+    user: {peers.USER}
+    password_file: credential:registry-password
+"""
+REGISTRY_CONFIG = REGISTRIES + CONFIG.replace(
+    f"oci:{REGISTRY}:stable", f"{peers.REGISTRY}/{NAME}:stable"
+)
+
+
+def model_comes_from_a_tls_registry_with_a_password():
+    peers.make_registry()
+    machine.write(CONFIG_FILE, REGISTRY_CONFIG)
+    sh("systemctl", "restart", UNIT)  # a credential is handed over at the start
+    digest = publish(0.44)
+    found = wait_rung("engine", digest=digest)
+    check(found["artifact"].startswith(peers.REGISTRY), f"{found}")
+    wait_results(5, digest=digest)
+    everything = sh("journalctl", "-o", "json", "--no-pager", "-u", UNIT)
+    check(peers.PASSWORD not in everything, "the password is in the journal")
+
+
+def registry_down_costs_only_updates():
+    digest = model()["digest"]
+    peers.stop_registry()
+    n_failed = len(records("artifact-failed"))
+    sh("picketctl", "reload")
+    wait(lambda: len(records("artifact-failed")) > n_failed, 60, "a record of the failure")
+    wait_results(5, digest=digest)
+    sh("systemctl", "restart", UNIT)
+    wait_results(5, digest=digest)
+    peers.start_registry()
+    digest = publish(0.45)
+    wait_rung("engine", digest=digest)
+    wait_results(5, digest=digest)
+
+
+def results_reach_the_broker():
+    with open(CONFIG_FILE, encoding="utf-8") as f:
+        text = f.read()
+    text = text.replace("sinks: [results]", "sinks: [results, broker]")
+    machine.write(CONFIG_FILE, text + "  broker: {kind: mqtt, host: localhost}\n")
+    sh("systemctl", "restart", "mosquitto.service")
+    sh("picketctl", "reload")
+    found = peers.mqtt_messages(20)
+    lines = [json.loads(text) for _topic, text in found if '"detections"' in text]
+    check(lines and lines[-1]["camera"] == "gate", f"{found[:5]}")
+    check(lines[-1]["rung"] == "engine", f"{lines[-1]}")
 
 
 def killed_worker_is_back_within_3_s():
@@ -318,6 +383,8 @@ def comes_up_alone_after_the_power_cut():
     with open(f"{machine.OUT}/digests", encoding="utf-8") as f:
         _before, digest = f.read().split()
     start_camera()
+    if serves_from_registry():
+        peers.start_registry()
     wait(lambda: machine.status() is not None, 20, "picketd")
     wait_rung("engine", digest=digest)
     wait_results(10, digest=digest)
@@ -347,6 +414,62 @@ def upgrade_keeps_state():
     story.keep_figures(upgrade_to_results_s=round(took, 2))
 
 
+DROP_INS = "/usr/share/picket/drop-ins"
+OWN_DROP_INS = "/etc/systemd/system/picketd.service.d"
+
+
+def drop_ins_do_what_they_say():
+    """Each on its own: the service starts with it, and serves."""
+    os.makedirs(OWN_DROP_INS, exist_ok=True)
+    if not os.path.exists(peers.SECRET):
+        machine.write(peers.SECRET, "secret", 0o600)
+    names = sorted(os.listdir(DROP_INS))
+    check(len(names) >= 5, f"{names}")
+    for name in names:
+        if os.path.exists(f"{OWN_DROP_INS}/{name}"):
+            continue  # in use since the registry
+        os.symlink(f"{DROP_INS}/{name}", f"{OWN_DROP_INS}/{name}")
+        sh("systemctl", "daemon-reload")
+        sh("systemctl", "restart", UNIT, ok=False)
+        check(prop("ActiveState") == "active", f"{name}: {machine.evidence()}")
+        wait_results(2)
+        if name == "credentials.conf":
+            path = f"/run/credentials/{UNIT}/registry-password"
+            check(sh("cat", path) == sh("cat", peers.SECRET), "no credential")
+        os.unlink(f"{OWN_DROP_INS}/{name}")
+    sh("systemctl", "daemon-reload")
+    sh("systemctl", "restart", UNIT)
+    wait_results(2)
+
+
+def root_may_be_read_only():
+    """State and cache on a partition of their own, all the rest read-only."""
+    digest = model()["digest"]
+    sh("systemctl", "stop", UNIT)
+    for name in ("lib", "cache"):
+        folder = f"/data/{name}"
+        os.makedirs("/data", exist_ok=True)
+        sh("cp", "-a", f"/var/{name}/picket", folder)
+        sh("mount", "--bind", folder, f"/var/{name}/picket")
+    os.symlink(f"{DROP_INS}/read-only-root.conf", f"{OWN_DROP_INS}/read-only-root.conf")
+    sh("systemctl", "daemon-reload")
+    sh("mount", "-o", "remount,ro,bind", "/")
+    try:
+        sh("systemctl", "start", UNIT)
+        wait_rung("engine", digest=digest)
+        wait_results(5, digest=digest)
+        check(not os.access("/etc/picket", os.W_OK), "the root can be written to")
+    finally:
+        sh("mount", "-o", "remount,rw,bind", "/")
+        sh("systemctl", "stop", UNIT)
+        sh("umount", "/var/lib/picket", "/var/cache/picket")
+        os.unlink(f"{OWN_DROP_INS}/read-only-root.conf")
+        sh("systemctl", "daemon-reload")
+        sh("systemctl", "start", UNIT)
+    sh("rm", "-rf", "/data")
+    wait_results(5, digest=digest)
+
+
 def downgrade_works():
     digest = model()["digest"]
     text = machine.install(machine.deb("picket"))
@@ -358,7 +481,7 @@ def downgrade_works():
 def autopkgtest_passes():
     """debian/tests as autopkgtest would run them: packages installed, each test's exit code."""
     machine.install(machine.deb("picket-dev"), machine.deb("picket-demo"))
-    sh("rm", "-f", "/etc/picket/picket.d/story.yaml")
+    sh("rm", "-f", CONFIG_FILE)
     sh("picketctl", "reload")
     folder = os.path.join(machine.TOP, "packaging/debian/tests")
     with open(f"{folder}/control", encoding="utf-8") as f:
@@ -378,6 +501,7 @@ def autopkgtest_passes():
 
 
 def removal_keeps_state_and_purge_leaves_nothing():
+    sh("rm", "-rf", OWN_DROP_INS)
     sh("dpkg", "-P", "picket-demo", "picket-dev")
     sh("dpkg", "-r", "picket")
     check(prop("ActiveState") == "inactive", "runs without its package")
@@ -393,7 +517,55 @@ def removal_keeps_state_and_purge_leaves_nothing():
     check(prop("LoadState") == "not-found", "the unit is left")
 
 
+V4L2_CONFIG = CONFIG.replace(
+    f"""{{kind: rtsp, uri: "rtsp://127.0.0.1:{CAMERA_PORT}/cam", latency: 50ms}}""",
+    """{kind: gst, launch: "v4l2src device=/dev/video0 ! video/x-raw,width=640,height=360"}""",
+)
+
+ONLY_V4L2 = """[Service]
+DeviceAllow=
+DeviceAllow=char-video4linux rw
+"""
+
+
+def package_installs_in_the_machine():
+    """Without plugins for compressed video: the machine unpacks its root into memory."""
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    sh("dpkg", "--force-depends", "-i", machine.deb("picket"), env=env, timeout=300)
+    check(prop("ActiveState") == "active", machine.evidence())
+
+
+def v4l2_camera_is_served_with_no_other_device():
+    machine.write("/etc/systemd/system/picketd.service.d/only-v4l2.conf", ONLY_V4L2)
+    sh("systemctl", "daemon-reload")
+    sh("modprobe", "vivid", "n_devs=1")
+    wait(lambda: os.path.exists("/dev/video0"), 30, "the camera's node")
+    sh("chgrp", "video", "/dev/video0")
+    digest = publish(0.40)
+    machine.write(CONFIG_FILE, V4L2_CONFIG)
+    sh("systemctl", "restart", UNIT)
+    wait_results(3, timeout=120, rung="building", digest=digest)
+    wait_rung("engine", digest=digest, timeout=240)
+    wait_results(5, timeout=60, digest=digest)
+    line = machine.results()[-1]
+    check((line["width"], line["height"]) == (640, 360), f"picture {line}")
+    allowed = prop("DeviceAllow")
+    check("nvmap" not in allowed and "video4linux" in allowed, allowed)
+
+
+def wanted(word, test):
+    """A test of something that docs/CONFIG.md knows."""
+    with open(os.path.join(machine.TOP, "docs/CONFIG.md"), encoding="utf-8") as f:
+        return [test] if word in f.read() else []
+
+
 PHASES = {
+    "vm": [
+        boots_clean,
+        package_installs_in_the_machine,
+        exposure_is_at_most_two,
+        v4l2_camera_is_served_with_no_other_device,
+    ],
     "first": [
         boots_clean,
         installed_package_is_active_and_ready,
@@ -403,6 +575,9 @@ PHASES = {
         camera_is_served_from_an_engine_built_here,
         journal_has_the_records,
         moved_tag_is_updated_and_swapped,
+        *wanted("registries", model_comes_from_a_tls_registry_with_a_password),
+        *wanted("registries", registry_down_costs_only_updates),
+        *wanted("broker.example", results_reach_the_broker),
         killed_worker_is_back_within_3_s,
         hung_daemon_is_restarted_by_the_watchdog,
         lost_camera_comes_back,
@@ -414,6 +589,8 @@ PHASES = {
         boots_clean,
         comes_up_alone_after_the_power_cut,
         upgrade_keeps_state,
+        drop_ins_do_what_they_say,
+        root_may_be_read_only,
         downgrade_works,
         autopkgtest_passes,
         removal_keeps_state_and_purge_leaves_nothing,

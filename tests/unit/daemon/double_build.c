@@ -100,6 +100,11 @@ int main(void)
 	if (!job)
 		return finish(-EINVAL, "no job", 1);
 	job_mode = json_string_value(json_object_get(job, "mode"));
+	if (json_is_true(json_object_get(job, "admit"))) {
+		int unfit = mode_is("unfit");
+		json_decref(job);
+		return finish(unfit ? -EINVAL : 0, unfit ? "told not to fit" : NULL, unfit);
+	}
 	note(job);
 	put(json_pack("{s:s, s:s, s:i, s:i, s:s}", "type", "progress", "phase", "tune", "done", 1,
 		"total", 4, "what", "conv"));

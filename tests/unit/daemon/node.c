@@ -232,6 +232,15 @@ void node_model_text(struct node *node, const char *member, char out[512])
 	json_decref(model);
 }
 
+void node_update_text(struct node *node, const char *member, char out[512])
+{
+	json_t *model = node_get(node, "/v1/models/parts", NULL);
+	const json_t *update = json_object_get(model, "update");
+	const char *text = json_string_value(json_object_get(update, member));
+	snprintf(out, 512, "%s", text ? text : "");
+	json_decref(model);
+}
+
 bool node_wait_rung(struct node *node, const char *rung, int limit_ms)
 {
 	int64_t end_ns = pk_now_ns() + limit_ms * PK_NS_PER_MS;

@@ -42,6 +42,7 @@ bool node_wait_rung(struct node *node, const char *rung, int limit_ms);
 bool node_wait_alarm(struct node *node, int limit_ms);
 // Text member of the (only) model.
 void node_model_text(struct node *node, const char *member, char out[512]);
+void node_update_text(struct node *node, const char *member, char out[512]); // of its `update`
 pid_t node_worker_pid(struct node *node);
 // Number of events of that name; fields of the last one's member into value (may be NULL).
 unsigned node_events(struct node *node, const char *name, const char *member, char value[512]);

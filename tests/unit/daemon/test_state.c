@@ -14,7 +14,9 @@
 static void save_sample(const char *folder)
 {
 	struct pk_err err = {0};
-	struct pk_state state = {.digest = DIGEST};
+	struct pk_state state;
+	pk_state_init(&state);
+	snprintf(state.update.active.digest, PK_DIGEST_TEXT, "%s", DIGEST);
 	pk_state_remember_broken(&state, KEY, "build failed: gate \u2026");
 	assert_int_equal(pk_state_save(folder, "parts", &state, &err), 0);
 }
@@ -26,10 +28,10 @@ static void test_round_trip(void **ctx)
 	struct pk_state state;
 	char *folder = make_folder();
 	assert_int_equal(pk_state_load(folder, "parts", &state, &err), -ENOENT);
-	assert_string_equal(state.digest, "");
+	assert_string_equal(state.update.active.digest, "");
 	save_sample(folder);
 	assert_int_equal(pk_state_load(folder, "parts", &state, &err), 0);
-	assert_string_equal(state.digest, DIGEST);
+	assert_string_equal(state.update.active.digest, DIGEST);
 	assert_string_equal(pk_state_broken_cause(&state, KEY), "build failed: gate \u2026");
 	assert_null(pk_state_broken_cause(&state, DIGEST));
 	remove_folder(folder);
@@ -39,11 +41,12 @@ static void test_empty_state(void **ctx)
 {
 	(void)ctx;
 	struct pk_err err = {0};
-	struct pk_state state = {0};
+	struct pk_state state;
+	pk_state_init(&state);
 	char *folder = make_folder();
 	assert_int_equal(pk_state_save(folder, "parts", &state, &err), 0);
 	assert_int_equal(pk_state_load(folder, "parts", &state, &err), 0);
-	assert_string_equal(state.digest, "");
+	assert_string_equal(state.update.active.digest, "");
 	remove_folder(folder);
 }
 
@@ -64,7 +67,7 @@ static void test_any_damage_is_found(void **ctx)
 		write_text(folder, "parts.json", bad);
 		free(bad);
 		assert_int_equal(pk_state_load(folder, "parts", &state, NULL), -EBADMSG);
-		assert_string_equal(state.digest, "");
+		assert_string_equal(state.update.active.digest, "");
 		assert_int_equal(state.n_broken, 0);
 	}
 	for (size_t cut = 0; cut < n; cut += 7) {
@@ -111,7 +114,8 @@ static void test_broken_list_is_bounded(void **ctx)
 {
 	(void)ctx;
 	struct pk_err err = {0};
-	struct pk_state state = {0};
+	struct pk_state state;
+	pk_state_init(&state);
 	char *folder = make_folder();
 	char key[PK_DIGEST_TEXT] = KEY;
 	for (int i = 0; i < 40; i++) {

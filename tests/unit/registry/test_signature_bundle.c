@@ -222,10 +222,11 @@ static void test_list(void **state)
 	struct pk_err err = {0};
 	static const char text[] =
 		"{\"manifests\":[1,{},{\"size\":-1}," ENTRY(MANIFEST, "") "," ENTRY(
-			MANIFEST, ",\"artifactType\":\"application/spdx+json\"") "," ENTRY(INDEX,
+			MANIFEST, ",\"artifactType\":\"application/spdx+json\"") "," ENTRY(MANIFEST,
+			",\"artifactType\":\"application/vnd.oci.empty.v1+json\"") "," ENTRY(INDEX,
 			TYPE) "," ENTRY(MANIFEST, ",\"title\":1" TYPE) "]}";
 	assert_int_equal(pk_signature_bundle_list(text, strlen(text), &entries, &n, &err), 0);
-	assert_int_equal(n, 2);
+	assert_int_equal(n, 3);
 	pk_signature_bundle_free(entries, n);
 	struct pk_buf many;
 	pk_buf_init(&many, 1 << 16);
