@@ -5,6 +5,12 @@
 // Members may be added within v1; what is here keeps its meaning. Without #pragma once: it is
 // included anew for each table.
 
+#ifndef PK_OBJECT
+#define PK_OBJECT(name, help)
+#define PK_MEMBER(object, member, type, help)
+#define PK_OBJECT_LIST_EMPTY
+#endif
+
 PK_OBJECT(status, "one look at everything")
 PK_MEMBER(status, "node", "string", "name of the node")
 PK_MEMBER(status, "version", "string", "of Picket")
@@ -65,6 +71,7 @@ PK_MEMBER(camera, "fps", "number", "results a second, last 10 to 20 s")
 PK_MEMBER(camera, "age_p50_ms", "number", "picture to result, median")
 PK_MEMBER(camera, "age_p99_ms", "number", "picture to result, 99th percentile")
 PK_MEMBER(camera, "inference_p50_ms", "number", "one inference, median")
+PK_MEMBER(camera, "inference_p95_ms", "number", "one inference, 95th percentile")
 
 PK_OBJECT(cameras, "all cameras")
 PK_MEMBER(cameras, "cameras", "camera[]", "in the config's order")
@@ -210,3 +217,9 @@ PK_MEMBER(done, "ok", "boolean", "")
 
 PK_OBJECT(error, "it was not done")
 PK_MEMBER(error, "error", "string", "why")
+
+#ifdef PK_OBJECT_LIST_EMPTY
+#undef PK_OBJECT
+#undef PK_MEMBER
+#undef PK_OBJECT_LIST_EMPTY
+#endif

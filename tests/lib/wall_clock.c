@@ -8,7 +8,7 @@
 
 int clock_gettime(clockid_t clock, struct timespec *out)
 {
-	static int (*real)(clockid_t clock, struct timespec *out);
+	static int (*real)(clockid_t clock, struct timespec * out);
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "clock_gettime");
 	int r = real(clock, out);
