@@ -28,8 +28,8 @@
 #include "daemon/metrics.h"
 #include "daemon/metrics_port.h"
 #include "daemon/models.h"
-#include "daemon/node_id.h"
 #include "daemon/monitor.h"
+#include "daemon/node_id.h"
 #include "daemon/notify.h"
 #include "daemon/sinks.h"
 #include "daemon/supervisor.h"
@@ -471,7 +471,9 @@ static void on_signal(void *ctx, pk_unused uint32_t events)
 		json_decref(problems);
 		return;
 	}
-	begin_stop(daemon, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+	begin_stop(daemon, info.ssi_signo == SIGINT    ? "SIGINT"
+			   : info.ssi_signo == SIGQUIT ? "SIGQUIT"
+						       : "SIGTERM");
 }
 
 static int open_signals(struct pk_daemon *daemon, struct pk_err *err)
@@ -481,8 +483,13 @@ static int open_signals(struct pk_daemon *daemon, struct pk_err *err)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	// What else may come must not end it without its children's orderly end.
+	static const int ignored[] = {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+		SIGXFSZ, SIGIO, SIGTTIN, SIGTTOU};
+	for (size_t i = 0; i < PK_ARRAY_LEN(ignored); i++)
+		signal(ignored[i], SIG_IGN);
 	daemon->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (daemon->signal_fd < 0)
 		return pk_fail_errno(err, "signalfd");

@@ -121,6 +121,7 @@ static void on_config(struct worker *worker, const json_t *message)
 {
 	struct pk_err err = {0};
 	const char *yaml = NULL;
+	send_message(worker, json_pack("{s:s}", "type", "busy"));
 	int r = pk_json_get_str(message, "yaml", &yaml, &err);
 	pk_blackbox_enter(PK_BLACKBOX_CONFIG, NULL, NULL, NULL);
 	if (r == 0)
@@ -159,6 +160,7 @@ static void on_assign(struct worker *worker, const json_t *message)
 	struct pk_err err = {0};
 	struct pk_assignment assignment = {0};
 	int64_t serial = 0;
+	send_message(worker, json_pack("{s:s}", "type", "busy"));
 	int r = read_assignment(message, &assignment, &serial, &err);
 	if (r == 0 && !worker->pipeline)
 		r = pk_fail(&err, -EINVAL, "an assignment came before the config");

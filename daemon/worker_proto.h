@@ -26,6 +26,7 @@
 //   {"v":1,"type":"stop"}
 // worker → picketd
 //   {"v":1,"type":"hello","pid":N}
+//   {"v":1,"type":"busy"}   it begins with a config or an assignment, and may be silent meanwhile
 //   {"v":1,"type":"config_done","error":null|"…"}
 //   {"v":1,"type":"assign_done","model":"…","serial":N,"error":null|"…","code":0|-errno,
 //    "mismatch":"match"|"corrupt"|…}
