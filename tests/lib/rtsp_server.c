@@ -39,7 +39,8 @@ static const struct mount {
 } mounts[] = {
 	{"/cam", "x264enc", H264 "name=pay0", 1, FALSE},
 	{"/h265", "x265enc",
-		"x265enc tune=zerolatency speed-preset=ultrafast key-int-max=15 ! "
+		"x265enc tune=zerolatency speed-preset=ultrafast key-int-max=15 "
+		"option-string=open-gop=0 ! "
 		"rtph265pay config-interval=-1 name=pay0 pt=96",
 		1, FALSE},
 	{"/jpeg", "jpegenc", "jpegenc ! rtpjpegpay name=pay0 pt=26", 1, FALSE},
