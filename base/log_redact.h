@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to the log: takes registered secrets out of a text.
+// Takes registered secrets out of a text: for the log, and for what else leaves the process.
 #pragma once
 
 #include "base/buf.h"

@@ -24,4 +24,8 @@ int pk_cmd_cameras(int argc, char **argv);
 int pk_cmd_model(int argc, char **argv);
 int pk_cmd_models(int argc, char **argv);
 int pk_cmd_events(int argc, char **argv);
+int pk_cmd_doctor(int argc, char **argv);
+int pk_cmd_support(int argc, char **argv);
+int pk_cmd_logs(int argc, char **argv);
+int pk_cmd_top(int argc, char **argv);
 int pk_cmd_reload(int argc, char **argv);

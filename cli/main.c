@@ -20,8 +20,12 @@ static const struct verb verbs[] = {
 	{"model", pk_cmd_model,
 		"models and their updates: list, show, pull, pin, rollback, explain, …"},
 	{"models", pk_cmd_models, NULL}, // model list
+	{"top", pk_cmd_top, "cameras, models and the machine, live"},
 	{"events", pk_cmd_events, "what happened, newest last; --follow"},
+	{"logs", pk_cmd_logs, "Picket's records of the journal"},
 	{"reload", pk_cmd_reload, "make picketd read its config again"},
+	{"doctor", pk_cmd_doctor, "what is wrong with this node, and what to do about it"},
+	{"support-bundle", pk_cmd_support, "one tar file for the developers, without secrets"},
 	{"config", pk_cmd_config, "check a config or a model card, without picketd"},
 	{"card", pk_cmd_card, "propose a model card for an ONNX file"},
 	{"pull", pk_cmd_pull, "fetch an artifact into the store"},
@@ -44,7 +48,7 @@ static void usage(FILE *out)
 	fprintf(out, "usage: picketctl [--root DIR] VERB [ARGUMENTS]\n\n");
 	for (size_t i = 0; i < PK_ARRAY_LEN(verbs); i++) {
 		if (verbs[i].help)
-			fprintf(out, "  %-9s %s\n", verbs[i].name, verbs[i].help);
+			fprintf(out, "  %-14s %s\n", verbs[i].name, verbs[i].help);
 	}
 	fprintf(out, "\n`picketctl VERB --help` tells more. --json prints JSON on every query.\n"
 		     "--root DIR (or PICKET_ROOT) moves every path below DIR.\n");

@@ -133,6 +133,7 @@ struct pk_config {
 	char *node_id;   // "": from the machine id
 	struct {
 		int64_t interval_ns;
+		char *metrics; // "127.0.0.1:9469"; "": no port
 	} telemetry;
 	struct {
 		char **chain; // default {"cuda", "cpu"}
@@ -145,7 +146,12 @@ struct pk_config {
 		int opt_level;         // 0..1
 		int64_t retry_min_ns;  // first delay before a failed build is tried again
 		int64_t retry_max_ns;  // cap of the growing delay
+		double pressure;       // PSI of memory, percent, from which builds wait; 0: never
 	} build;
+	struct {
+		int64_t interval_ns; // between two looks at the machine
+		bool shed;           // inference steps back before the machine slows down
+	} health;
 	struct {
 		int64_t quota_bytes;   // of the store; 0: no limit
 		int64_t reserve_bytes; // of the disk; 0: the larger of 64 MiB and 5 %

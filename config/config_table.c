@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "config/address.h"
 #include "config/config.h"
 #include "config/path.h"
 
@@ -29,6 +30,13 @@ static int verify_name(const char *text, struct pk_err *err)
 static int verify_filled(const char *text, struct pk_err *err)
 {
 	return *text ? 0 : pk_fail(err, -EINVAL, "must not be empty");
+}
+
+static int verify_loopback(const char *text, struct pk_err *err)
+{
+	struct sockaddr_storage address;
+	socklen_t n = 0;
+	return pk_address_loopback(text, &address, &n, err);
 }
 
 static const struct pk_schema_name source_kinds[] = {
@@ -445,6 +453,15 @@ static const struct pk_schema_row telemetry_rows[] = {
 		.max = "1d",
 		PK_SCHEMA_AT(struct pk_config, telemetry.interval_ns),
 		.help = "Time between two records per camera."},
+	{.key = "metrics",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_loopback,
+		.max = "64",
+		PK_SCHEMA_AT(struct pk_config, telemetry.metrics),
+		.unset = "only on the control socket",
+		.example = "127.0.0.1:9469",
+		.help = "Loopback address and port that also answer GET /metrics, for a collector "
+			"on this machine."},
 	{NULL},
 };
 
@@ -506,6 +523,32 @@ static const struct pk_schema_row build_rows[] = {
 		.max = "7d",
 		PK_SCHEMA_AT(struct pk_config, build.retry_max_ns),
 		.help = "The longest such wait."},
+	{.key = "pressure",
+		.kind = PK_SCHEMA_FLOAT,
+		.def = "25",
+		.min = "0",
+		.max = "100",
+		PK_SCHEMA_AT(struct pk_config, build.pressure),
+		.help = "Pressure on memory (PSI, percent of the last 10 s) from which builds "
+			"wait; 0: "
+			"they never do."},
+	{NULL},
+};
+
+static const struct pk_schema_row health_rows[] = {
+	{.key = "interval",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "5s",
+		.min = "500ms",
+		.max = "10m",
+		PK_SCHEMA_AT(struct pk_config, health.interval_ns),
+		.help = "Time between two looks at heat, power, memory and disk."},
+	{.key = "shed",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "true",
+		PK_SCHEMA_AT(struct pk_config, health.shed),
+		.help = "Cameras of low priority are inferred less often before the machine gets "
+			"so hot that it slows down."},
 	{NULL},
 };
 
@@ -532,6 +575,7 @@ static const struct pk_schema node_schema = {.noun = "node", .rows = node_rows};
 static const struct pk_schema telemetry_schema = {.noun = "telemetry", .rows = telemetry_rows};
 static const struct pk_schema runtime_schema = {.noun = "runtime", .rows = runtime_rows};
 static const struct pk_schema build_schema = {.noun = "build", .rows = build_rows};
+static const struct pk_schema health_schema = {.noun = "health", .rows = health_rows};
 static const struct pk_schema store_schema = {.noun = "store", .rows = store_rows};
 
 static const struct pk_schema_row config_rows[] = {
@@ -548,6 +592,10 @@ static const struct pk_schema_row config_rows[] = {
 		.kind = PK_SCHEMA_MAP,
 		.child = &build_schema,
 		.help = "How engines are built on this node."},
+	{.key = "health",
+		.kind = PK_SCHEMA_MAP,
+		.child = &health_schema,
+		.help = "How the machine's heat and memory are heeded."},
 	{.key = "store",
 		.kind = PK_SCHEMA_MAP,
 		.child = &store_schema,

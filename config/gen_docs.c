@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a reference page from its template: tables from the schema, examples from files, and the
-// mistakes that the real reader finds in them. Usage: picket-gen-docs config|card FOLDER
+// mistakes that the real reader finds in them. Or the JSON Schema of a file.
+// Usage: picket-gen-docs config|card FOLDER, picket-gen-docs config-schema|card-schema -
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "config/card.h"
 #include "config/card_table.h"
 #include "config/config.h"
@@ -43,6 +45,14 @@ static int read_card(const char *text, size_t n, const char *name, struct pk_pro
 static const struct page pages[] = {
 	{"config", "CONFIG.md.in", &pk_config_schema, read_config},
 	{"card", "CARD.md.in", &pk_card_schema, read_card},
+};
+
+static const struct {
+	const char *name, *title;
+	const struct pk_schema *schema;
+} schemas[] = {
+	{"config-schema", "picket.yaml", &pk_config_schema},
+	{"card-schema", "card.yaml", &pk_card_schema},
 };
 
 static int load(const char *folder, const char *name, struct pk_buf *text)
@@ -116,8 +126,24 @@ static int write_page(struct writer *w)
 	return fwrite(w->out.data, 1, w->out.len, stdout) == w->out.len ? 0 : -1;
 }
 
+// In the order of the tables, two blanks a level.
+static int write_schema(const char *title, const struct pk_schema *schema)
+{
+	pk_auto_buf struct pk_buf text;
+	pk_buf_init(&text, PAGE_MAX);
+	pk_schema_json(schema, title, &text);
+	pk_auto_json json = json_loadb(pk_buf_cstr(&text), text.len, JSON_REJECT_DUPLICATES, NULL);
+	if (!json || json_dumpf(json, stdout, JSON_INDENT(2)) < 0)
+		return -1;
+	return puts("") < 0 ? -1 : 0;
+}
+
 int main(int argc, char **argv)
 {
+	for (size_t i = 0; argc == 3 && i < PK_ARRAY_LEN(schemas); i++) {
+		if (strcmp(argv[1], schemas[i].name) == 0)
+			return write_schema(schemas[i].title, schemas[i].schema) < 0;
+	}
 	for (size_t i = 0; argc == 3 && i < PK_ARRAY_LEN(pages); i++) {
 		if (strcmp(argv[1], pages[i].name) != 0)
 			continue;
@@ -127,6 +153,6 @@ int main(int argc, char **argv)
 		pk_buf_finish(&w.out);
 		return rc < 0 ? 1 : 0;
 	}
-	fprintf(stderr, "usage: picket-gen-docs config|card FOLDER\n");
+	fprintf(stderr, "usage: picket-gen-docs config|card|config-schema|card-schema FOLDER\n");
 	return 2;
 }

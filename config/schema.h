@@ -108,6 +108,9 @@ void pk_schema_dump(const struct pk_schema *schema, const void *obj, struct pk_b
 // Writes the reference (Markdown): a table per map, titled by the way to it.
 void pk_schema_document(const struct pk_schema *schema, struct pk_buf *out);
 
+// Writes the same as JSON Schema (2020-12), on one line.
+void pk_schema_json(const struct pk_schema *schema, const char *title, struct pk_buf *out);
+
 // Shared by the files of the engine.
 // The row under key that applies, else NULL; `other` is a row of that key that does not apply.
 const struct pk_schema_row *pk_schema_find(const struct pk_schema *schema, const char *key,

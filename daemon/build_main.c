@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // picket-build: admits a model, builds and gates one engine, and says how it went. One job on
 // stdin, JSON lines on stdout (daemon/build_proto.h); a crash costs this build and nothing else.
+// --try-sandbox: says what the sandbox refuses here.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "daemon/admit.h"
 #include "daemon/build_proto.h"
 #include "daemon/golden.h"
+#include "daemon/sandbox.h"
 #include "engine/compile/gate_file.h"
 #include "engine/engine.h"
 
@@ -32,6 +34,7 @@ struct job {
 	const char *engine_path; // final place; built beside it, moved there once gated
 	char *new_path;
 	struct pk_build_options options;
+	int64_t thrift; // PK_BUILD_THRIFT_*: how far to spare memory
 	int64_t last_progress_ns;
 };
 
@@ -165,8 +168,56 @@ static int read_members(struct job *job, const char **card, struct pk_err *err)
 	}
 	int64_t opt_level = 0;
 	int r = pk_json_get_int(job->json, "opt_level", &opt_level, err);
+	if (r == 0)
+		r = pk_json_opt_int(job->json, "thrift", &job->thrift, err);
 	job->options.opt_level = (int)opt_level;
 	job->files = json_object_get(job->json, "golden");
+	return r;
+}
+
+static void put_sandbox(const struct pk_sandbox_status *status)
+{
+	put_line(json_pack("{s:s, s:b, s:i}", "type", "sandbox", "seccomp", status->seccomp,
+		"landlock", status->landlock_abi));
+}
+
+// The folder of path, in place of buffer's content; a path without one lies in ".".
+static const char *folder_of(const char *path, char **buffer)
+{
+	char *slash = (*buffer = strdup(path)) ? strrchr(*buffer, '/') : NULL;
+	if (!slash)
+		return ".";
+	slash[slash == *buffer] = '\0';
+	return *buffer;
+}
+
+// From here on only what the job names can be reached. What strangers wrote is read after this.
+static int enter_sandbox(struct job *job, const char *card, struct pk_err *err)
+{
+	struct pk_sandbox_status status;
+	struct pk_digest digest;
+	pk_auto_free char *engines = NULL, *timing = NULL;
+	struct pk_sandbox_options options = {
+		.read = {job->options.onnx_path},
+		.n_read = 1,
+		.write = {folder_of(job->engine_path, &engines)},
+		.n_write = 1,
+		.devices = strcmp(job->options.runtime, "cpu") != 0,
+	};
+	const char *title;
+	const json_t *path;
+	if (card)
+		options.read[options.n_read++] = card;
+	if (job->options.timing_path)
+		options.write[options.n_write++] = folder_of(job->options.timing_path, &timing);
+	json_object_foreach ((json_t *)(uintptr_t)job->files, title, path) {
+		if (options.n_read < PK_SANDBOX_MAX_PATHS && json_is_string(path))
+			options.read[options.n_read++] = json_string_value(path);
+	}
+	(void)pk_digest_bytes("", 0, &digest); // OpenSSL reads its own config now
+	int r = pk_sandbox_enter(&options, &status, err);
+	if (r == 0)
+		put_sandbox(&status);
 	return r;
 }
 
@@ -179,6 +230,8 @@ static int read_job(struct job *job, struct pk_err *err)
 	if (r == 0 && asprintf(&job->new_path, "%s.new", job->engine_path) < 0)
 		r = pk_fail(err, -ENOMEM, "out of memory");
 	job->options.engine_path = job->new_path;
+	if (r == 0)
+		r = enter_sandbox(job, card, err);
 	if (r == 0 && card)
 		r = read_card(job, card, err);
 	return r < 0 ? r : read_shapes(job, err);
@@ -190,6 +243,10 @@ static int load_golden(struct job *job, struct pk_err *err)
 		return 0;
 	int r = pk_golden_load(job->card, job->files, &job->golden, err);
 	job->options.gate_samples = pk_golden_samples(job->golden, &job->options.n_gate_samples);
+	if (job->thrift >= PK_BUILD_THRIFT_ONE_SAMPLE && job->options.n_gate_samples > 1)
+		job->options.n_gate_samples = 1;
+	if (job->thrift >= PK_BUILD_THRIFT_NO_SAMPLE)
+		job->options.n_gate_samples = 0; // the golden samples judge the finished engine
 	return r;
 }
 
@@ -254,9 +311,33 @@ static void put_result(const struct pk_build_report *report, int code, const str
 		report->min_cosine, "wall_ms", (json_int_t)(report->wall_ns / PK_NS_PER_MS)));
 }
 
-int main(void)
+// What the sandbox refuses on this machine, for `picketctl doctor`: --try-sandbox.
+static int try_sandbox(void)
+{
+	static const struct pk_sandbox_options nothing;
+	struct pk_sandbox_status status;
+	struct pk_sandbox_probe probe;
+	struct pk_err err = {0};
+	char path[64];
+	snprintf(path, sizeof(path), "/tmp/picket-sandbox-%d", (int)getpid());
+	int r = pk_sandbox_enter(&nothing, &status, &err);
+	if (r < 0) {
+		put_line(json_pack("{s:s, s:s}", "type", "sandbox", "error", pk_err_text(&err, r)));
+		return EXIT_FAILURE;
+	}
+	pk_sandbox_try(path, &probe);
+	put_line(json_pack("{s:s, s:b, s:i, s:b, s:b, s:b, s:b}", "type", "sandbox", "seccomp",
+		status.seccomp, "landlock", status.landlock_abi, "socket", probe.socket, "exec",
+		probe.exec, "fork", probe.fork, "write", probe.write));
+	return probe.socket || probe.exec || probe.fork || probe.write ? EXIT_FAILURE
+								       : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
 {
 	pk_log_init("picket-build", PK_LOG_INFO);
+	if (argc == 2 && strcmp(argv[1], "--try-sandbox") == 0)
+		return try_sandbox();
 	struct pk_err err = {0};
 	struct pk_build_report report = {0};
 	pk_cleanup(job_finish) struct job job = {0};

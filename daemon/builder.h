@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/attr.h"
 #include "base/err.h"
@@ -46,7 +47,34 @@ struct pk_build_job {
 	void *ctx;
 	bool queued;         // read only: from add to done or cancel
 	unsigned n_set_back; // the builder's
+	unsigned thrift;     // the builder's: PK_BUILD_THRIFT_*
 	struct pk_list link;
+};
+
+#define PK_BUILD_CAUSE_MAX 192
+
+enum pk_build_verdict {
+	PK_BUILD_GO,
+	PK_BUILD_WAIT,  // not now: it does not start; one that runs is stopped where it stands
+	PK_BUILD_YIELD, // its memory is needed: one that runs ends, and starts again later
+};
+
+// Who says whether the moment is right. Each may be NULL.
+struct pk_build_governor {
+	// Asked before a start and each second of a build; with a reason when it is not GO.
+	enum pk_build_verdict (*judge)(
+		void *ctx, const struct pk_build_job *job, char cause[PK_BUILD_CAUSE_MAX]);
+	// A process is about to start for the job: -errno with the reason holds it back.
+	int (*begin)(void *ctx, const struct pk_build_job *job, struct pk_err *err);
+	void (*started)(void *ctx, pid_t pid);
+	// good: it ended by itself, whatever came of it.
+	void (*ended)(void *ctx, const struct pk_build_job *job, bool good);
+	// Did the kernel end it for want of memory?
+	bool (*out_of_memory)(void *ctx);
+	// What is otherwise not seen: a build waits or goes on (cause ""), or is tried again with
+	// settings that spare memory.
+	void (*told)(void *ctx, const char *state, const char *cause);
+	void *ctx;
 };
 
 struct pk_builder;
@@ -57,6 +85,18 @@ void pk_builder_destroy(struct pk_builder *builder); // kills; done is not calle
 PK_DEFINE_AUTO(pk_builder, pk_builder_destroy);
 void pk_builder_set_limits(
 	struct pk_builder *builder, const struct pk_builder_limits *limits); // from the next build
+
+// The folder that builds write to (daemon/build_folder.h); NULL: they write where the job says.
+// Copied. 0 or -ENOMEM.
+int pk_builder_set_folder(struct pk_builder *builder, const char *folder) pk_must_check;
+void pk_builder_set_governor(
+	struct pk_builder *builder, const struct pk_build_governor *governor); // copied
+// {state: "idle", "waiting", "building", "paused", cause, queued, pid, thrift, seccomp, landlock};
+// new reference.
+json_t *pk_builder_json(const struct pk_builder *builder);
+// The job is the one that runs, or is paused.
+bool pk_builder_runs(const struct pk_builder *builder, const struct pk_build_job *job);
+bool pk_builder_is_busy(const struct pk_builder *builder); // a process runs, not paused
 
 void pk_builder_add(struct pk_builder *builder, struct pk_build_job *job);
 // Forgets the job, kills it when it runs. Safe when it is not queued.

@@ -10,6 +10,8 @@
 #define STATE_RUNNING  "running"
 #define STATE_STOPPED  "stopped"
 
+#define BEATS_UNTIL_KNOWN 15 // figures are over the last 10 to 20 s
+
 void pk_cameras_init(
 	struct pk_cameras *cameras, struct pk_events *events, const struct pk_models *models)
 {
@@ -91,6 +93,46 @@ void pk_cameras_message(struct pk_cameras *cameras, const json_t *message)
 		set_state(cameras, entry, text_of(message, "state"), text_of(message, "cause"));
 }
 
+// What the camera can do at best is learned anew on each rung.
+static void learn(const struct pk_cameras *cameras, struct pk_camera_entry *entry)
+{
+	const struct pk_model *model = pk_models_find(cameras->models, entry->model);
+	const char *rung = model ? pk_rung_name(pk_model_rung(model)) : "";
+	double ms = json_number_value(json_object_get(entry->figures, "inference_p50_ms"));
+	double fps = json_number_value(json_object_get(entry->figures, "fps"));
+	if (strcmp(entry->rung, rung) != 0) {
+		pk_text_format(entry->rung, sizeof(entry->rung), "%s", rung);
+		entry->n_beats = 0;
+		entry->best_ms = entry->now_ms = 0;
+	}
+	entry->now_ms = ms;
+	if (++entry->n_beats < BEATS_UNTIL_KNOWN)
+		return;
+	if (ms > 0 && (entry->best_ms <= 0 || ms < entry->best_ms))
+		entry->best_ms = ms;
+	if (fps > 0 && !cameras->shed)
+		entry->full_fps = fps;
+}
+
+double pk_cameras_slowdown(const struct pk_cameras *cameras)
+{
+	double worst = 0;
+	for (size_t i = 0; i < cameras->items.n; i++) {
+		const struct pk_camera_entry *entry = &cameras->items.items[i];
+		if (entry->best_ms <= 0 || entry->now_ms <= entry->best_ms)
+			continue;
+		double part = 1 - entry->best_ms / entry->now_ms;
+		worst = part > worst ? part : worst;
+	}
+	return worst;
+}
+
+double pk_cameras_full_fps(const struct pk_cameras *cameras, const char *name)
+{
+	const struct pk_camera_entry *entry = find(cameras, name);
+	return entry ? entry->full_fps : 0;
+}
+
 void pk_cameras_heartbeat(struct pk_cameras *cameras, const json_t *message)
 {
 	size_t i;
@@ -101,6 +143,7 @@ void pk_cameras_heartbeat(struct pk_cameras *cameras, const json_t *message)
 			continue;
 		json_decref(entry->figures);
 		entry->figures = json_incref(figures);
+		learn(cameras, entry);
 		set_state(cameras, entry, text_of(figures, "state"), text_of(figures, "cause"));
 	}
 }

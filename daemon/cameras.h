@@ -15,12 +15,17 @@ struct pk_camera_entry {
 	char name[64], model[64];
 	char state[16];
 	char cause[PK_CAUSE_MAX]; // of the camera itself; ""
+	char rung[16];            // on which `best` was seen
+	unsigned n_beats;         // of the worker on that rung
+	double best_ms, now_ms;   // inference, median: the best seen, and now; 0: not known
+	double full_fps;          // results a second while it was not held back; 0: not known
 	json_t *figures;          // its object of the last heartbeat; NULL: none since the start
 };
 
 struct pk_cameras {
 	struct pk_events *events;
 	const struct pk_models *models;
+	bool shed; // rates are held back: they say nothing of the full ones
 	PK_ARRAY(struct pk_camera_entry) items; // in the config's order
 };
 
@@ -32,6 +37,9 @@ void pk_cameras_heartbeat(struct pk_cameras *cameras, const json_t *message);
 void pk_cameras_message(struct pk_cameras *cameras, const json_t *message); // type "camera"
 void pk_cameras_worker_down(struct pk_cameras *cameras, const char *cause);
 
+// How much slower inference has become on the worst camera, as a part: 0.3 is 30 %; 0: unknown.
+double pk_cameras_slowdown(const struct pk_cameras *cameras);
+double pk_cameras_full_fps(const struct pk_cameras *cameras, const char *name); // 0: unknown
 bool pk_cameras_is_running(const struct pk_camera_entry *entry);
 size_t pk_cameras_n_running(const struct pk_cameras *cameras);
 // As control_api.h says; new reference.

@@ -3,6 +3,7 @@
 #include "daemon/control.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,9 @@
 #define BACKLOG          64
 #define IDLE_S           30
 #define CONNECTION_BYTES (32u << 10)
+#define GROUP            "picket"
+#define MAX_GROUPS       256
+#define MAX_TEXT_BYTES   (4u << 20)
 #define SOCKET_MODE      0660
 
 struct pk_control {
@@ -35,6 +39,7 @@ struct pk_control {
 	struct pk_timer timer; // when the server wants its next turn
 	char *path;
 	int listen_fd;
+	gid_t group; // of the socket
 	bool posted; // an event came since the followers were last looked at
 };
 
@@ -108,12 +113,35 @@ static const char *query(const struct pk_request *request, const char *key)
 	return MHD_lookup_connection_value(request->ctx, MHD_GET_ARGUMENT_KIND, key);
 }
 
+static const char *header(const struct pk_request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->ctx, MHD_HEADER_KIND, name);
+}
+
+static enum MHD_Result send_text(struct MHD_Connection *connection, struct pk_reply *reply)
+{
+	struct MHD_Response *response = NULL;
+	if (!pk_buf_error(&reply->text))
+		response = MHD_create_response_from_buffer(
+			reply->text.len, reply->text.data, MHD_RESPMEM_MUST_COPY);
+	pk_buf_finish(&reply->text);
+	if (!response)
+		return MHD_NO;
+	MHD_add_response_header(response, "Content-Type", reply->type);
+	enum MHD_Result r = MHD_queue_response(connection, reply->status, response);
+	MHD_destroy_response(response);
+	return r;
+}
+
 static enum MHD_Result answer(struct pk_control *control, struct MHD_Connection *connection,
 	const char *method, const char *path, const struct pk_buf *body)
 {
 	const struct pk_route *route = NULL;
-	struct pk_request request = {
-		.query = query, .ctx = connection, .body = body->data, .n_body = body->len};
+	struct pk_request request = {.query = query,
+		.header = header,
+		.ctx = connection,
+		.body = body->data,
+		.n_body = body->len};
 	struct pk_reply reply = {.status = MHD_HTTP_OK};
 	enum pk_route_match match =
 		pk_route_find(method, path, &route, request.name, sizeof(request.name));
@@ -121,14 +149,44 @@ static enum MHD_Result answer(struct pk_control *control, struct MHD_Connection 
 		return send_error(connection, MHD_HTTP_NOT_FOUND, "no such path");
 	if (match == PK_ROUTE_NO_METHOD)
 		return send_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "not with this method");
+	pk_buf_init(&reply.text, MAX_TEXT_BYTES);
 	route->handle(control->daemon, &request, &reply);
+	if (reply.type)
+		return send_text(connection, &reply);
 	if (reply.follow)
 		return pk_follow_start(&control->follow, connection, reply.after);
 	return send_json(connection, reply.status, reply.body);
 }
 
-static enum MHD_Result begin(struct MHD_Connection *connection, void **con_cls)
+// The socket's mode lets in its owner and its group; this holds also where somebody has loosened
+// it.
+static bool may_ask(const struct pk_control *control, struct MHD_Connection *connection)
 {
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+	if (!info || getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+		return false;
+	if (peer.uid == 0 || peer.uid == geteuid() || peer.gid == control->group)
+		return true;
+	gid_t groups[MAX_GROUPS];
+	n = sizeof(groups);
+	if (getsockopt(info->connect_fd, SOL_SOCKET, SO_PEERGROUPS, groups, &n) < 0)
+		return false;
+	for (size_t i = 0; i < n / sizeof(groups[0]); i++) {
+		if (groups[i] == control->group)
+			return true;
+	}
+	return false;
+}
+
+static enum MHD_Result begin(
+	const struct pk_control *control, struct MHD_Connection *connection, void **con_cls)
+{
+	if (!may_ask(control, connection))
+		return send_error(connection, MHD_HTTP_FORBIDDEN,
+			"only root and the group of the socket may ask");
 	const char *length =
 		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
 	if (length && strtoull(length, NULL, 10) > PK_CONTROL_MAX_BODY)
@@ -147,7 +205,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 {
 	struct exchange *exchange = *con_cls;
 	if (!exchange)
-		return begin(connection, con_cls);
+		return begin(cls, connection, con_cls);
 	if (*upload_bytes > 0) {
 		int r = pk_buf_append(&exchange->body, upload, *upload_bytes);
 		*upload_bytes = 0;
@@ -180,6 +238,16 @@ static bool somebody_answers(const struct sockaddr_un *address)
 	return fd >= 0 && connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0;
 }
 
+// As a service this process is in the group already; root gives it away where there is one.
+static gid_t give_to_group(const char *path)
+{
+	struct stat st;
+	const struct group *group = geteuid() == 0 ? getgrnam(GROUP) : NULL;
+	if (group && chown(path, (uid_t)-1, group->gr_gid) < 0)
+		pk_log_warning("%s: %s", path, strerror(errno));
+	return stat(path, &st) == 0 ? st.st_gid : getegid();
+}
+
 static int bind_socket(struct pk_control *control, struct pk_err *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -199,6 +267,7 @@ static int bind_socket(struct pk_control *control, struct pk_err *err)
 	errno = saved;
 	if (r < 0 || listen(control->listen_fd, BACKLOG) < 0)
 		return pk_fail_errno(err, "%s", control->path);
+	control->group = give_to_group(control->path);
 	return 0;
 }
 

@@ -32,8 +32,10 @@
 //          signed_only}
 // event:  {id, time, name, priority, message, fields{…}}   docs/EVENTS.md
 #define PK_API_STATUS  "/v1/status"
+#define PK_API_HEALTH  "/v1/health"
 #define PK_API_CAMERAS "/v1/cameras"
 #define PK_API_MODELS  "/v1/models"
+#define PK_API_METRICS "/metrics"
 #define PK_API_EVENTS  "/v1/events"
 #define PK_API_RELOAD  "/v1/reload"
 #define PK_API_CONFIG  "/v1/config"

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/rss.h"
 #include "config/diff.h"
+#include "config/secrets.h"
 #include "daemon/agent.h"
 #include "daemon/builder.h"
 #include "daemon/cameras.h"
@@ -24,7 +25,10 @@
 #include "daemon/control.h"
 #include "daemon/daemon_config.h"
 #include "daemon/loop.h"
+#include "daemon/metrics.h"
+#include "daemon/metrics_port.h"
 #include "daemon/models.h"
+#include "daemon/monitor.h"
 #include "daemon/node_id.h"
 #include "daemon/notify.h"
 #include "daemon/supervisor.h"
@@ -34,6 +38,7 @@
 // The supervisor looks at its deadlines twice a second; when it has not for so long, it is stuck.
 #define SUPERVISOR_ALIVE_NS (10 * PK_NS_PER_S)
 #define STATUS_MAX          480
+#define EVENT_BURST         30 // of a kind, about one thing, in a minute
 
 struct pk_daemon {
 	const struct pk_paths *paths;
@@ -50,8 +55,10 @@ struct pk_daemon {
 	struct pk_models models;
 	struct pk_cameras cameras;
 	struct pk_telemetry telemetry;
+	struct pk_monitor monitor;
 	struct pk_notify notify;
 	struct pk_control *control;
+	struct pk_metrics_port *metrics_port; // NULL: none is wanted, or it could not be had
 	struct pk_watch signal_watch;
 	int signal_fd;
 	int64_t started_ns;       // monotonic
@@ -72,6 +79,10 @@ static void write_status(const struct pk_daemon *daemon, char out[STATUS_MAX])
 			pk_model_name(model), pk_rung_name(pk_model_rung(model)),
 			cause[0] ? " (" : "", cause, cause[0] ? ")" : "");
 	}
+	char words[192];
+	pk_monitor_words(&daemon->monitor, words, sizeof(words));
+	if (words[0] && n < STATUS_MAX)
+		snprintf(out + n, STATUS_MAX - n, "; %s", words);
 	pk_text_mend(out);
 }
 
@@ -91,14 +102,15 @@ static void on_worker_up(void *ctx)
 {
 	struct pk_daemon *daemon = ctx;
 	pk_models_worker_up(&daemon->models);
+	pk_monitor_worker_up(&daemon->monitor);
 	update_status(daemon);
 }
 
-static void on_worker_down(void *ctx, const char *cause, bool crashed)
+static void on_worker_down(void *ctx, const char *cause, bool crashed, const char *blamed)
 {
 	struct pk_daemon *daemon = ctx;
 	daemon->worker_rss_bytes = 0;
-	pk_models_worker_down(&daemon->models, cause, crashed);
+	pk_models_worker_down(&daemon->models, cause, crashed, blamed);
 	pk_cameras_worker_down(&daemon->cameras, cause);
 	update_status(daemon);
 }
@@ -135,24 +147,25 @@ static bool is_alive(void *ctx)
 	       pk_now_ns() - pk_supervisor_last_check_ns(daemon->supervisor) < SUPERVISOR_ALIVE_NS;
 }
 
-// Passwords of camera addresses must not get into any log.
-static void redact_secrets(const struct pk_config *config)
+static void write_port(void *ctx, bool open, struct pk_buf *out)
 {
-	for (size_t i = 0; i < config->n_cameras; i++) {
-		const char *start = strstr(config->cameras[i].source.uri, "://");
-		const char *end = start ? strchr(start + 3, '/') : NULL;
-		char user[512];
-		if (!start)
-			continue;
-		size_t n = end ? (size_t)(end - start - 3) : strlen(start + 3);
-		snprintf(user, sizeof(user), "%.*s", (int)(n < 511 ? n : 511), start + 3);
-		char *at = strrchr(user, '@');
-		char *colon = at ? strchr(user, ':') : NULL;
-		if (!colon || colon > at)
-			continue;
-		*at = '\0';
-		pk_log_redact(colon + 1);
-	}
+	pk_daemon_write_metrics(ctx, open, out);
+}
+
+static void take_metrics_port(struct pk_daemon *daemon)
+{
+	struct pk_err err = {0};
+	const char *address = daemon->config->telemetry.metrics;
+	if (daemon->metrics_port &&
+		strcmp(pk_metrics_port_address(daemon->metrics_port), address) == 0)
+		return;
+	pk_metrics_port_destroy(daemon->metrics_port);
+	daemon->metrics_port = NULL;
+	int r = address[0] ? pk_metrics_port_create(daemon->loop, address, write_port, daemon,
+				     &daemon->metrics_port, &err)
+			   : 0;
+	if (r < 0)
+		pk_log_warning("telemetry.metrics: %s", pk_err_text(&err, r));
 }
 
 // What the daemon itself takes from the config; models, cameras and worker come after.
@@ -160,7 +173,7 @@ static void take_config(struct pk_daemon *daemon)
 {
 	const struct pk_config *config = daemon->config;
 	daemon->config_ns = pk_realtime_ns();
-	redact_secrets(config);
+	pk_config_redact(config);
 	pk_builder_set_limits(daemon->builder, &(struct pk_builder_limits){
 						       .wall_ns = config->build.time_limit_ns,
 						       .memory_bytes = config->build.memory_bytes,
@@ -169,6 +182,7 @@ static void take_config(struct pk_daemon *daemon)
 	daemon->models.env.config = config;
 	pk_node_id(config, daemon->node_id);
 	pk_telemetry_set_interval(&daemon->telemetry, config->telemetry.interval_ns);
+	take_metrics_port(daemon);
 }
 
 static int give_worker_config(struct pk_daemon *daemon)
@@ -232,6 +246,7 @@ static int apply(struct pk_daemon *daemon, struct pk_config *config)
 		r = give_worker_config(daemon);
 	pk_models_apply(&daemon->models, config);
 	pk_cameras_apply(&daemon->cameras, config);
+	pk_monitor_apply(&daemon->monitor, config);
 	count_changes(&diff, changes);
 	pk_events_post(daemon->events, PK_EVENT_CONFIG_APPLIED,
 		PK_FIELDS({"PICKET_CONFIG", daemon->paths->config}), "config taken: %s", changes);
@@ -412,6 +427,7 @@ int pk_daemon_rebuild(struct pk_daemon *daemon, const char *name)
 	struct pk_model *model = pk_daemon_model(daemon, name);
 	if (!model)
 		return -ENOENT;
+	pk_monitor_allow_builds(&daemon->monitor);
 	pk_model_rebuild(model);
 	return 0;
 }
@@ -485,6 +501,11 @@ static int create_workers(struct pk_daemon *daemon, struct pk_err *err)
 	return r;
 }
 
+static json_t *give_status(void *ctx)
+{
+	return pk_daemon_status_json(ctx);
+}
+
 static void init_views(struct pk_daemon *daemon)
 {
 	pk_models_init(&daemon->models, &(struct pk_model_env){
@@ -505,8 +526,24 @@ static void init_views(struct pk_daemon *daemon)
 	pk_config_trial_init(&daemon->trial, daemon->paths, daemon->loop, on_trial_over, daemon);
 	pk_cleaning_init(&daemon->cleaning, daemon->loop, daemon->network, &daemon->models);
 	pk_cameras_init(&daemon->cameras, daemon->events, &daemon->models);
-	pk_telemetry_init(&daemon->telemetry, daemon->loop, &daemon->cameras);
+	pk_telemetry_init(&daemon->telemetry, daemon->loop, give_status, daemon);
 	pk_notify_init(&daemon->notify, daemon->loop, is_alive, daemon);
+}
+
+static int init_monitor(struct pk_daemon *daemon, struct pk_err *err)
+{
+	return pk_monitor_init(&daemon->monitor,
+		&(struct pk_monitor_env){
+			.loop = daemon->loop,
+			.events = daemon->events,
+			.builder = daemon->builder,
+			.supervisor = daemon->supervisor,
+			.cameras = &daemon->cameras,
+			.paths = daemon->paths,
+			.changed = on_changed,
+			.ctx = daemon,
+		},
+		err);
 }
 
 static int create_parts(struct pk_daemon *daemon, struct pk_err *err)
@@ -515,12 +552,18 @@ static int create_parts(struct pk_daemon *daemon, struct pk_err *err)
 	daemon->events = pk_events_create();
 	if (!daemon->loop || !daemon->events)
 		return pk_fail(err, -ENOMEM, "the loop cannot start");
+	pk_events_set_burst(daemon->events, EVENT_BURST);
 	int r = open_signals(daemon, err);
 	if (r == 0)
 		r = create_workers(daemon, err);
 	if (r < 0)
 		return r;
+	if (pk_supervisor_keep_crashes(daemon->supervisor, daemon->paths->state) < 0)
+		return pk_fail(err, -ENOMEM, "out of memory");
 	init_views(daemon);
+	r = init_monitor(daemon, err);
+	if (r < 0)
+		return r;
 	take_config(daemon);
 	r = give_worker_config(daemon);
 	if (r < 0)
@@ -557,12 +600,14 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 	pk_control_destroy(daemon->control);
 	pk_config_trial_finish(&daemon->trial);
 	pk_cleaning_finish(&daemon->cleaning);
+	pk_metrics_port_destroy(daemon->metrics_port);
 	pk_models_finish(&daemon->models);
 	pk_cameras_finish(&daemon->cameras);
 	pk_telemetry_finish(&daemon->telemetry);
 	pk_notify_finish(&daemon->notify);
 	pk_supervisor_destroy(daemon->supervisor);
 	pk_builder_destroy(daemon->builder);
+	pk_monitor_finish(&daemon->monitor); // the builder's governor
 	pk_agent_destroy(daemon->agent);
 	pk_agent_destroy(daemon->network);
 	pk_wallclock_finish(&daemon->clock);
@@ -579,6 +624,7 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 int pk_daemon_run(struct pk_daemon *daemon, struct pk_err *err)
 {
 	pk_cameras_apply(&daemon->cameras, daemon->config);
+	pk_monitor_apply(&daemon->monitor, daemon->config);
 	pk_supervisor_start(daemon->supervisor);
 	pk_models_apply(&daemon->models, daemon->config);
 	pk_events_post(daemon->events, PK_EVENT_STARTED,
@@ -609,17 +655,46 @@ static json_t *worker_json(const struct pk_daemon *daemon)
 		(json_int_t)daemon->worker_rss_bytes);
 }
 
+// Those of models, and of the node itself, whose model and rung are "".
+static json_t *alarms_json(const struct pk_daemon *daemon)
+{
+	json_t *alarms = pk_models_alarms(&daemon->models);
+	json_t *own[] = {
+		pk_monitor_alarm(&daemon->monitor), pk_supervisor_alarm(daemon->supervisor)};
+	for (size_t i = 0; i < PK_ARRAY_LEN(own); i++) {
+		if (!own[i])
+			continue;
+		json_object_set_new(own[i], "model", json_string(""));
+		json_object_set_new(own[i], "rung", json_string(""));
+		json_array_append_new(alarms, own[i]);
+	}
+	return alarms;
+}
+
+json_t *pk_daemon_health_json(const struct pk_daemon *daemon)
+{
+	return pk_monitor_json(&daemon->monitor);
+}
+
 json_t *pk_daemon_status_json(const struct pk_daemon *daemon)
 {
 	char line[STATUS_MAX];
 	write_status(daemon, line);
-	return json_pack("{s:s, s:s, s:i, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:s}", "node",
-		daemon->config->node_name, "version", PICKET_VERSION, "pid", (int)getpid(),
+	return json_pack("{s:s, s:s, s:i, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:s}",
+		"node", daemon->config->node_name, "version", PICKET_VERSION, "pid", (int)getpid(),
 		"uptime_s", (double)(pk_now_ns() - daemon->started_ns) / (double)PK_NS_PER_S,
 		"config", config_json(daemon), "worker", worker_json(daemon), "rss_bytes",
 		(json_int_t)pk_rss_bytes(), "models", pk_models_json(&daemon->models), "cameras",
-		pk_cameras_json(&daemon->cameras), "alarms", pk_models_alarms(&daemon->models),
+		pk_cameras_json(&daemon->cameras), "alarms", alarms_json(daemon), "builder",
+		pk_builder_json(daemon->builder), "health", pk_monitor_json(&daemon->monitor),
 		"status", line);
+}
+
+void pk_daemon_write_metrics(const struct pk_daemon *daemon, bool open, struct pk_buf *out)
+{
+	pk_auto_json status = pk_daemon_status_json(daemon);
+	pk_auto_json counts = pk_events_counts(daemon->events);
+	pk_metrics_write(status, counts, open, out);
 }
 
 json_t *pk_daemon_cameras_json(const struct pk_daemon *daemon)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/attr.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "config/config.h"
 #include "daemon/events.h"
@@ -24,6 +25,8 @@ int pk_daemon_run(struct pk_daemon *daemon, struct pk_err *err) pk_must_check;
 
 // For the control API. Each gives a new reference; NULL: there is no such thing.
 json_t *pk_daemon_status_json(const struct pk_daemon *daemon);
+json_t *pk_daemon_health_json(const struct pk_daemon *daemon);
+void pk_daemon_write_metrics(const struct pk_daemon *daemon, bool open, struct pk_buf *out);
 json_t *pk_daemon_cameras_json(const struct pk_daemon *daemon);
 json_t *pk_daemon_camera_json(const struct pk_daemon *daemon, const char *name);
 json_t *pk_daemon_models_json(const struct pk_daemon *daemon);

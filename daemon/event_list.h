@@ -112,6 +112,42 @@ PK_EVENT(CONFIG_CONFIRMED, "config-confirmed", "28c8e7e5b17d1c329fc0d08f91b77eb6
 PK_EVENT(CONFIG_REVERTED, "config-reverted", "9be7af313045fc85ed6096c173c412d3", PK_LOG_ERR,
 	"A config was not confirmed in time, or an operator took it back; the one before is in "
 	"force.")
+PK_EVENT(WORKER_CRASH_LOOP, "worker-crash-loop", "3a3727890060472d95f2a121af147fbd", PK_LOG_ALERT,
+	"The worker keeps ending soon after its start, over restarts of picketd and boots; it is "
+	"started at long intervals now. The cause names what it was doing.")
+PK_EVENT(BUILD_WAITS, "build-waits", "fe76fad132254e9e881d21648375222a", PK_LOG_NOTICE,
+	"A build waits, or stands still: the machine is too hot, short of memory, or under "
+	"pressure. It goes on by itself.")
+PK_EVENT(BUILD_GOES_ON, "build-goes-on", "00b6405b9774446b8883514f6ecf6d2a", PK_LOG_INFO,
+	"What builds waited for is over.")
+PK_EVENT(BUILD_CHEAPER, "build-cheaper", "7cc99485fd874fc9985aa227772ba019", PK_LOG_WARNING,
+	"A build ran out of memory; it is tried again at once with settings that need less and "
+	"give the same engine.")
+PK_EVENT(BUILDS_HELD, "builds-held", "9622f3e4b13c4c3280247dcb43d2c0bb", PK_LOG_ALERT,
+	"The machine went down during builds, twice in a row: no tuned engine is built by itself "
+	"any more. Needs a person: look at power and drivers, then `picketctl models --rebuild "
+	"NAME`.")
+PK_EVENT(LOAD_SHED, "load-shed", "95f12af3277c4bee95685ea080afbf86", PK_LOG_WARNING,
+	"Inference steps back, cameras of the lowest priority first, before the machine slows down "
+	"by itself; PICKET_LEVEL 0 is full rate, 3 the least.")
+PK_EVENT(LOAD_RESTORED, "load-restored", "3202c70a87224529a7ca8beed189a06b", PK_LOG_NOTICE,
+	"All cameras have their full rate again.")
+PK_EVENT(SLOW, "slow", "e6461779affb481aa7dff527c343e70f", PK_LOG_WARNING,
+	"Inference takes longer than it did with the same engine; the cause says since when and "
+	"why.")
+PK_EVENT(SLOW_CLEARED, "slow-cleared", "c1a42aa001c540c18ab614373df49412", PK_LOG_NOTICE,
+	"Inference is as fast as before.")
+PK_EVENT(DISK_LOW, "disk-low", "d23ee1e86e1d4340918fe1cd43deb8d1", PK_LOG_WARNING,
+	"The disk of the store is nearly full; models and engines cannot be renewed.")
+PK_EVENT(DISK_LOW_CLEARED, "disk-low-cleared", "6158cdbffc424dce9657f2344f28257e", PK_LOG_NOTICE,
+	"The disk of the store has room again.")
+PK_EVENT(TIME_JUMPED, "time-jumped", "b339f2c03a4345688fe164a62197b775", PK_LOG_NOTICE,
+	"The wall clock was set by more than a second. Timers do not mind; times of earlier "
+	"records are off by PICKET_SECONDS.")
+PK_EVENT(NODE_FIGURES, "node-figures", "dbba4a66c9214aa3a42a1c8be6d7f4c4", PK_LOG_INFO,
+	"Figures of the machine, each telemetry.interval. Journal only.")
+PK_EVENT(MODEL_FIGURES, "model-figures", "3a1e7e225c8547529a9eddd985cf0c4e", PK_LOG_INFO,
+	"Where one model stands, each telemetry.interval. Journal only.")
 
 #ifdef PK_EVENT_LIST_EMPTY
 #undef PK_EVENT

@@ -7,16 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
+#include "base/log_redact.h"
+#include "base/ratelimit.h"
 #include "daemon/text.h"
 
 #define FIELD_PREFIX     "PICKET_"
 #define MAX_FIELD_NAME   64
 #define MAX_MESSAGE_TEXT 1024
+#define MAX_FIELD_TEXT   4096
+#define BURST_WINDOW_NS  (60 * PK_NS_PER_S)
+#define N_LIMITS         256 // things that share one by chance are held back together
 
 struct pk_events {
 	json_t *ring[PK_EVENTS_KEPT]; // of event `id` at id % PK_EVENTS_KEPT
 	int64_t last_id;
+	uint64_t counts[PK_N_EVENTS];
+	unsigned burst;
+	struct pk_ratelimit limits[N_LIMITS];
 	void (*posted)(void *ctx);
 	void *ctx;
 };
@@ -58,6 +67,21 @@ static void api_name(const char *journal_name, char out[MAX_FIELD_NAME])
 	out[n] = '\0';
 }
 
+// Secrets go before the text is cut: half of one would stay otherwise.
+static json_t *redacted(const char *text, size_t max)
+{
+	pk_auto_buf struct pk_buf out;
+	pk_buf_init(&out, SIZE_MAX);
+	pk_log_redact_append(&out, text);
+	if (pk_buf_error(&out))
+		return NULL;
+	if (out.len > max)
+		out.len = max;
+	const char *clean = pk_buf_cstr(&out);
+	pk_text_mend(out.data);
+	return json_string(clean);
+}
+
 static json_t *fields_json(const struct pk_log_field *fields, size_t n)
 {
 	json_t *object = json_object();
@@ -66,7 +90,8 @@ static json_t *fields_json(const struct pk_log_field *fields, size_t n)
 		api_name(fields[i].name, name);
 		// A text that is not UTF-8 gives NULL, which leaves the member out.
 		if (fields[i].value)
-			json_object_set_new(object, name, json_string(fields[i].value));
+			json_object_set_new(
+				object, name, redacted(fields[i].value, MAX_FIELD_TEXT));
 	}
 	return object;
 }
@@ -76,20 +101,67 @@ static json_t *event_json(
 {
 	char time[PK_ISO_TIME_MAX];
 	pk_format_iso_time(pk_realtime_ns(), time);
-	return json_pack("{s:I, s:s, s:s, s:i, s:s, s:o}", "id", (json_int_t)id, "time", time,
-		"name", info->name, "priority", (int)info->priority, "message", message, "fields",
-		fields);
+	return json_pack("{s:I, s:s, s:s, s:i, s:o, s:o}", "id", (json_int_t)id, "time", time,
+		"name", info->name, "priority", (int)info->priority, "message",
+		redacted(message, MAX_MESSAGE_TEXT), "fields", fields);
+}
+
+// What the event is about: its kind and its first field.
+static size_t subject_of(enum pk_event_type type, const struct pk_log_field *fields, size_t n)
+{
+	uint32_t hash = 2166136261u ^ (uint32_t)type; // FNV-1a
+	const char *text = n > 0 ? fields[0].value : NULL;
+	for (; text && *text; text++)
+		hash = (hash ^ (unsigned char)*text) * 16777619u;
+	return hash % N_LIMITS;
+}
+
+static bool passes(struct pk_events *events, enum pk_event_type type,
+	const struct pk_log_field *fields, size_t n_fields, unsigned *swallowed)
+{
+	struct pk_ratelimit *limit = &events->limits[subject_of(type, fields, n_fields)];
+	*swallowed = 0;
+	if (events->burst == 0 || infos[type].priority <= PK_LOG_ALERT)
+		return true;
+	limit->interval_ns = BURST_WINDOW_NS;
+	limit->burst = events->burst;
+	return pk_ratelimit_pass(limit, pk_now_ns(), swallowed);
+}
+
+void pk_events_set_burst(struct pk_events *events, unsigned burst)
+{
+	events->burst = burst;
+}
+
+json_t *pk_events_counts(const struct pk_events *events)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < PK_N_EVENTS; i++) {
+		if (events->counts[i] > 0)
+			json_array_append_new(
+				list, json_pack("{s:s, s:I}", "name", infos[i].name, "count",
+					      (json_int_t)events->counts[i]));
+	}
+	return list;
 }
 
 void pk_events_post(struct pk_events *events, enum pk_event_type type,
 	const struct pk_log_field *fields, size_t n_fields, const char *fmt, ...)
 {
 	const struct pk_event_info *info = &infos[type];
-	char message[MAX_MESSAGE_TEXT];
+	char message[MAX_MESSAGE_TEXT], more[64] = "";
+	unsigned swallowed;
+	events->counts[type]++;
+	if (!passes(events, type, fields, n_fields, &swallowed))
+		return;
+	if (swallowed > 0)
+		snprintf(more, sizeof(more), " (%u like it were held back)", swallowed);
 	va_list args;
 	va_start(args, fmt);
 	vsnprintf(message, sizeof(message), fmt, args);
 	va_end(args);
+	size_t n = strlen(message);
+	snprintf(message + n, sizeof(message) - n, "%s", more);
 	pk_text_mend(message);
 	pk_log_event(info->priority, info->message_id, fields, n_fields, "%s", message);
 	int64_t id = ++events->last_id;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened: each event goes to the journal once and stays in a ring for the control API.
+// What happened: each event goes to the journal once and stays, without secrets, in a ring for the
+// control API.
 #pragma once
 
 #include <jansson.h>
@@ -42,6 +43,11 @@ void pk_events_post(struct pk_events *events, enum pk_event_type type,
 
 // One call after each post, to wake those who follow; NULL: none.
 void pk_events_set_listener(struct pk_events *events, void (*posted)(void *ctx), void *ctx);
+
+// At most burst events of a kind about the same thing in a minute; the rest is counted, and told
+// with the next that passes. 0: all pass, the default. Alerts always pass.
+void pk_events_set_burst(struct pk_events *events, unsigned burst);
+json_t *pk_events_counts(const struct pk_events *events); // [{"name", "count"}]; new reference
 
 int64_t pk_events_last_id(const struct pk_events *events); // 0: none yet; ids grow by one
 // The oldest kept event with an id above after, as the API shows it (borrowed until the next post);

@@ -84,10 +84,15 @@ void pk_models_worker_up(struct pk_models *models)
 		pk_model_worker_up(models->items.items[i]);
 }
 
-void pk_models_worker_down(struct pk_models *models, const char *cause, bool crashed)
+void pk_models_worker_down(
+	struct pk_models *models, const char *cause, bool crashed, const char *blamed)
 {
-	for (size_t i = 0; i < models->items.n; i++)
-		pk_model_worker_down(models->items.items[i], cause, crashed);
+	bool known = blamed && pk_models_find(models, blamed);
+	for (size_t i = 0; i < models->items.n; i++) {
+		struct pk_model *model = models->items.items[i];
+		bool guilty = !known || strcmp(pk_model_name(model), blamed) == 0;
+		pk_model_worker_down(model, cause, crashed && guilty);
+	}
 }
 
 void pk_models_message(struct pk_models *models, const char *type, const json_t *message)

@@ -23,9 +23,11 @@ void pk_models_apply(struct pk_models *models, const struct pk_config *config);
 
 struct pk_model *pk_models_find(const struct pk_models *models, const char *name); // or NULL
 void pk_models_worker_up(struct pk_models *models);
-void pk_models_worker_down(struct pk_models *models, const char *cause, bool crashed);
 void pk_models_heartbeat(struct pk_models *models, const json_t *message);
 void pk_models_stopping(struct pk_models *models); // picketd ends as told
+// blamed: the one model that a crash counts against; NULL: each that the worker had.
+void pk_models_worker_down(
+	struct pk_models *models, const char *cause, bool crashed, const char *blamed);
 void pk_models_message(struct pk_models *models, const char *type, const json_t *message);
 // Names of all engine files that belong to a model; NULL: not all of them are known yet, or no
 // memory.

@@ -76,6 +76,7 @@ static bool fill(struct pk_paths *paths, const char *config, const char *libexec
 		{&paths->engines, paths->root, "var/lib/picket/engines"},
 		{&paths->timing, paths->root, "var/lib/picket/timing"},
 		{&paths->state, paths->root, "var/lib/picket/state"},
+		{&paths->build, paths->root, "var/lib/picket/build"},
 		{&paths->run, paths->root, "run/picket"},
 		{&paths->socket, paths->root, PK_CONTROL_SOCKET},
 		{&paths->worker, libexec, "picket-worker"},
@@ -108,8 +109,8 @@ int pk_paths_init(struct pk_paths *paths, const char *root, const char *config, 
 void pk_paths_finish(struct pk_paths *paths)
 {
 	char **all[] = {&paths->root, &paths->config, &paths->drop_ins, &paths->lib,
-		&paths->engines, &paths->timing, &paths->state, &paths->run, &paths->socket,
-		&paths->worker, &paths->builder};
+		&paths->engines, &paths->timing, &paths->state, &paths->build, &paths->run,
+		&paths->socket, &paths->worker, &paths->builder};
 	for (size_t i = 0; i < PK_ARRAY_LEN(all); i++) {
 		free(*all[i]);
 		*all[i] = NULL;

@@ -15,6 +15,7 @@ struct pk_paths {
 	char *engines;  // …/var/lib/picket/engines
 	char *timing;
 	char *state;
+	char *build;            // …/var/lib/picket/build: what a build may write to
 	char *run;              // …/run/picket
 	char *socket;           // …/run/picket/control.sock
 	char *worker, *builder; // the programs

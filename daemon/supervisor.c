@@ -11,10 +11,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/blackbox.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/subprocess.h"
+#include "daemon/crash_loop.h"
 #include "daemon/text.h"
 #include "daemon/worker_proto.h"
 
@@ -39,6 +41,9 @@ struct pk_supervisor {
 	enum phase phase;
 	struct pk_subprocess process;
 	struct pk_channel channel;
+	int blackbox_fd;
+	struct pk_crash_loop crashes;
+	int64_t loop_ns; // realtime since it crashes in a loop; 0: it does not
 	struct pk_watch process_watch, channel_watch;
 	struct pk_timer check_timer, restart_timer, term_timer, kill_timer;
 	int64_t pause_ns;        // before the next restart
@@ -49,6 +54,7 @@ struct pk_supervisor {
 	unsigned n_open; // requests without an answer yet
 	unsigned n_restarts;
 	bool on_purpose;       // this end was wanted
+	bool was_up;           // since this start
 	char cause[CAUSE_MAX]; // why we ended it; "": it did so itself
 	bool stopping;
 	void (*stopped)(void *ctx);
@@ -72,7 +78,8 @@ void pk_supervisor_set_limits(
 		.stuck_ns = or_default(limits->stuck_ns, 15 * PK_NS_PER_S),
 		.restart_ns = or_default(limits->restart_ns, 100 * PK_NS_PER_MS),
 		.restart_max_ns = or_default(limits->restart_max_ns, 30 * PK_NS_PER_S),
-		.healthy_ns = or_default(limits->healthy_ns, 60 * PK_NS_PER_S),
+		.healthy_ns = or_default(limits->healthy_ns, 5 * PK_NS_PER_S),
+		.loop_ns = or_default(limits->loop_ns, 30 * PK_NS_PER_S),
 		.stop_ns = or_default(limits->stop_ns, 1500 * PK_NS_PER_MS),
 		.term_ns = or_default(limits->term_ns, 300 * PK_NS_PER_MS),
 	};
@@ -111,22 +118,98 @@ static void schedule_restart(struct pk_supervisor *supervisor)
 		 pk_now_ns() - supervisor->started_ns >= limits->healthy_ns)
 		supervisor->pause_ns = limits->restart_ns;
 	supervisor->phase = PHASE_PAUSE;
-	pk_loop_start_timer(supervisor->loop, &supervisor->restart_timer, supervisor->pause_ns);
+	int64_t floor_ns = supervisor->on_purpose
+				   ? 0
+				   : pk_crash_loop_pause_ns(&supervisor->crashes, limits->loop_ns);
+	pk_loop_start_timer(supervisor->loop, &supervisor->restart_timer,
+		PK_MAX(supervisor->pause_ns, floor_ns));
 	supervisor->pause_ns = PK_MIN(
 		PK_MAX(supervisor->pause_ns * 2, limits->restart_ns), limits->restart_max_ns);
+}
+
+// What it was doing, as far as that tells who is at fault.
+struct blame {
+	const char *phase;                // "start", "config", "load", "run"
+	char what[PK_CRASH_BLAME_MAX];    // "model parts on cpu, camera belt-a"; ""
+	char model[PK_BLACKBOX_NAME];     // ""
+	char fields[3][PK_BLACKBOX_NAME]; // model, camera, runtime
+};
+
+static void write_blame(const struct pk_blackbox_mark *mark, struct blame *blame)
+{
+	const struct {
+		const char *before, *name;
+	} parts[] = {
+		{"model ", mark->model}, {"runtime ", mark->runtime}, {"camera ", mark->camera}};
+	size_t n = 0;
+	for (size_t i = 0; i < PK_ARRAY_LEN(parts) && n < sizeof(blame->what); i++) {
+		if (parts[i].name[0])
+			n += (size_t)snprintf(blame->what + n, sizeof(blame->what) - n, "%s%s%s",
+				n ? ", " : "", parts[i].before, parts[i].name);
+	}
+	pk_text_mend(blame->what);
+	if (mark->work != PK_BLACKBOX_CAMERA)
+		memcpy(blame->model, mark->model, sizeof(blame->model));
+}
+
+// A fatal signal names its thread; a hang, what was under way. One that was killed from outside
+// says nothing: whatever ran then is not to blame.
+static void find_blame(struct pk_supervisor *supervisor, bool hung, struct blame *blame)
+{
+	struct pk_blackbox_report report;
+	*blame = (struct blame){.phase = supervisor->was_up ? "run" : "start"};
+	if (!pk_blackbox_read(supervisor->blackbox_fd, &report))
+		return;
+	const struct pk_blackbox_mark *mark = &report.crashed;
+	if (hung && mark->work == PK_BLACKBOX_NONE)
+		mark = report.loading.work != PK_BLACKBOX_NONE ? &report.loading
+							       : &report.inferring;
+	if (mark->work != PK_BLACKBOX_NONE)
+		blame->phase = pk_blackbox_work_name(mark->work);
+	if (mark->work != PK_BLACKBOX_NONE)
+		write_blame(mark, blame);
+	else if (report.thread[0])
+		pk_text_format(blame->what, sizeof(blame->what), "thread %s", report.thread);
+}
+
+static void count_crash(struct pk_supervisor *supervisor, const char *cause, const char *blame)
+{
+	bool soon = !supervisor->started_ns ||
+		    pk_now_ns() - supervisor->started_ns < supervisor->limits.healthy_ns;
+	if (!soon) {
+		pk_crash_loop_healthy(&supervisor->crashes);
+		return;
+	}
+	if (!pk_crash_loop_crashed(&supervisor->crashes, blame[0] ? blame : cause))
+		return;
+	char n[16];
+	snprintf(n, sizeof(n), "%u", supervisor->crashes.n);
+	supervisor->loop_ns = pk_realtime_ns();
+	pk_events_post(supervisor->events, PK_EVENT_WORKER_CRASH_LOOP,
+		PK_FIELDS({"PICKET_CAUSE", cause}, {"PICKET_BLAME", blame[0] ? blame : NULL}),
+		"worker has ended %s times in a row soon after its start: %s%s%s", n, cause,
+		blame[0] ? "; busy with " : "", blame);
 }
 
 static void tell_ended(struct pk_supervisor *supervisor, const char *cause)
 {
 	char pause[PK_DURATION_MAX];
+	struct blame blame;
 	bool crashed = !supervisor->on_purpose;
+	find_blame(supervisor, supervisor->cause[0] != '\0', &blame);
+	if (crashed)
+		count_crash(supervisor, cause, blame.what);
+	schedule_restart(supervisor);
 	if (crashed) {
 		pk_format_duration(pk_timer_left_ns(&supervisor->restart_timer), pause);
 		pk_events_post(supervisor->events, PK_EVENT_WORKER_ENDED,
-			PK_FIELDS({"PICKET_CAUSE", cause}), "worker ended: %s; starts again in %s",
-			cause, pause);
+			PK_FIELDS({"PICKET_CAUSE", cause}, {"PICKET_PHASE_OF", blame.phase},
+				{"PICKET_BLAME", blame.what[0] ? blame.what : NULL}),
+			"worker ended: %s%s%s; starts again in %s", cause,
+			blame.what[0] ? ", busy with " : "", blame.what, pause);
 	}
-	supervisor->hooks.down(supervisor->hooks.ctx, crashed ? cause : "", crashed);
+	supervisor->hooks.down(supervisor->hooks.ctx, crashed ? cause : "", crashed,
+		blame.model[0] ? blame.model : NULL);
 }
 
 static void finish_stop(struct pk_supervisor *supervisor)
@@ -154,7 +237,6 @@ static void on_process(void *ctx, pk_unused uint32_t events)
 		finish_stop(supervisor);
 		return;
 	}
-	schedule_restart(supervisor);
 	tell_ended(supervisor, supervisor->cause[0] ? supervisor->cause : text);
 }
 
@@ -189,6 +271,7 @@ static void on_config_done(struct pk_supervisor *supervisor, const json_t *messa
 	if (supervisor->phase != PHASE_STARTING)
 		return;
 	supervisor->phase = PHASE_UP;
+	supervisor->was_up = true;
 	char pid[16];
 	snprintf(pid, sizeof(pid), "%d", (int)supervisor->process.pid);
 	pk_events_post(supervisor->events, PK_EVENT_WORKER_STARTED, PK_FIELDS({"PICKET_PID", pid}),
@@ -271,6 +354,12 @@ static void on_check(void *ctx)
 	char text[CAUSE_MAX];
 	if (supervisor->phase != PHASE_STARTING && supervisor->phase != PHASE_UP)
 		return;
+	if (supervisor->phase == PHASE_UP && supervisor->crashes.n > 0 &&
+		supervisor->last_check_ns - supervisor->started_ns >=
+			supervisor->limits.healthy_ns) {
+		pk_crash_loop_healthy(&supervisor->crashes);
+		supervisor->loop_ns = 0;
+	}
 	const char *cause = overdue(supervisor, text);
 	if (cause)
 		kill_worker(supervisor, cause);
@@ -312,7 +401,9 @@ static int spawn(struct pk_supervisor *supervisor, int worker_fd, struct pk_err 
 {
 	const char *const argv[] = {supervisor->program, NULL};
 	const struct pk_subprocess_fd fds[] = {
-		{.parent_fd = worker_fd, .child_fd = PK_PROTO_WORKER_FD}};
+		{.parent_fd = worker_fd, .child_fd = PK_PROTO_WORKER_FD},
+		{.parent_fd = supervisor->blackbox_fd, .child_fd = PK_PROTO_BLACKBOX_FD},
+	};
 	const struct pk_subprocess_options options = {
 		.argv = argv,
 		.fds = fds,
@@ -340,6 +431,11 @@ static int connect_worker(struct pk_supervisor *supervisor, int fd, struct pk_er
 static int try_start(struct pk_supervisor *supervisor, struct pk_err *err)
 {
 	int ends[2];
+	if (supervisor->blackbox_fd >= 0)
+		close(pk_steal_fd(supervisor->blackbox_fd));
+	supervisor->blackbox_fd = pk_blackbox_create();
+	if (supervisor->blackbox_fd < 0)
+		return pk_fail(err, supervisor->blackbox_fd, "black box");
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return pk_fail_errno(err, "socketpair");
 	int r = spawn(supervisor, ends[1], err);
@@ -356,7 +452,7 @@ static void start_worker(struct pk_supervisor *supervisor)
 	struct pk_err err = {0};
 	supervisor->phase = PHASE_STARTING;
 	supervisor->cause[0] = '\0';
-	supervisor->on_purpose = false;
+	supervisor->on_purpose = supervisor->was_up = false;
 	supervisor->n_open = 0;
 	supervisor->progress_age_ns = 0;
 	supervisor->started_ns = supervisor->last_message_ns = pk_now_ns();
@@ -369,10 +465,11 @@ static void start_worker(struct pk_supervisor *supervisor)
 		return; // the rest follows when it has ended
 	}
 	supervisor->started_ns = 0;
+	count_crash(supervisor, cause, "");
 	schedule_restart(supervisor);
 	pk_events_post(supervisor->events, PK_EVENT_WORKER_REFUSED,
 		PK_FIELDS({"PICKET_CAUSE", cause}), "worker cannot be started: %s", cause);
-	supervisor->hooks.down(supervisor->hooks.ctx, cause, true);
+	supervisor->hooks.down(supervisor->hooks.ctx, cause, true, NULL);
 }
 
 int pk_supervisor_create(struct pk_loop *loop, struct pk_events *events, const char *program,
@@ -386,7 +483,7 @@ int pk_supervisor_create(struct pk_loop *loop, struct pk_events *events, const c
 	supervisor->loop = loop;
 	supervisor->events = events;
 	supervisor->hooks = *hooks;
-	supervisor->process.pidfd = -1;
+	supervisor->process.pidfd = supervisor->blackbox_fd = -1;
 	pk_channel_init(&supervisor->channel, -1);
 	supervisor->process_watch = (struct pk_watch){.ready = on_process, .ctx = supervisor};
 	supervisor->channel_watch = (struct pk_watch){.ready = on_channel, .ctx = supervisor};
@@ -414,9 +511,31 @@ void pk_supervisor_destroy(struct pk_supervisor *supervisor)
 		(void)pk_subprocess_wait(&supervisor->process, -1, &status);
 	}
 	close_channel(supervisor);
+	if (supervisor->blackbox_fd >= 0)
+		close(supervisor->blackbox_fd);
+	pk_crash_loop_finish(&supervisor->crashes);
 	free(supervisor->program);
 	free(supervisor->yaml);
 	free(supervisor);
+}
+
+int pk_supervisor_keep_crashes(struct pk_supervisor *supervisor, const char *dir)
+{
+	int r = pk_crash_loop_init(&supervisor->crashes, dir);
+	if (r == 0 && pk_crash_loop_open(&supervisor->crashes))
+		supervisor->loop_ns = pk_realtime_ns();
+	return r;
+}
+
+json_t *pk_supervisor_alarm(const struct pk_supervisor *supervisor)
+{
+	char since[PK_ISO_TIME_MAX], cause[CAUSE_MAX];
+	if (!supervisor->loop_ns)
+		return NULL;
+	pk_format_iso_time(supervisor->loop_ns, since);
+	pk_text_format(
+		cause, sizeof(cause), "worker crashes in a loop: %s", supervisor->crashes.blame);
+	return json_pack("{s:s, s:s}", "cause", cause, "since", since);
 }
 
 int pk_supervisor_set_config(struct pk_supervisor *supervisor, const char *yaml)

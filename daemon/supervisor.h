@@ -20,7 +20,8 @@ struct pk_supervisor_limits {
 	int64_t stuck_ns;       // age of the pipeline's progress (15 s)
 	int64_t restart_ns;     // first pause before a restart (100 ms); doubles
 	int64_t restart_max_ns; // (30 s)
-	int64_t healthy_ns;     // after so long the pause is the first one again (60 s)
+	int64_t healthy_ns;     // after so long the pause is the first one again (5 s)
+	int64_t loop_ns;        // pause in a crash loop (30 s, doubles up to 8 min)
 	int64_t stop_ns;        // from stop message to SIGTERM (1.5 s)
 	int64_t term_ns;        // from SIGTERM to SIGKILL (300 ms)
 };
@@ -29,7 +30,8 @@ struct pk_supervisor_limits {
 struct pk_supervisor_hooks {
 	void (*up)(void *ctx); // took its config: knows nothing yet
 	// cause: "killed by SIGKILL", "no heartbeat for 10 s"; "" when it was restarted on purpose.
-	void (*down)(void *ctx, const char *cause, bool crashed);
+	// blamed: the model that it was busy with, or NULL when that is not known.
+	void (*down)(void *ctx, const char *cause, bool crashed, const char *blamed);
 	void (*message)(void *ctx, const char *type, const json_t *message);
 	void *ctx;
 };
@@ -45,6 +47,11 @@ void pk_supervisor_set_limits(
 // Kills what still runs.
 void pk_supervisor_destroy(struct pk_supervisor *supervisor);
 PK_DEFINE_AUTO(pk_supervisor, pk_supervisor_destroy);
+
+// Where its crashes are counted over boots (daemon/crash_loop.h). Before start. 0 or -ENOMEM.
+int pk_supervisor_keep_crashes(struct pk_supervisor *supervisor, const char *dir) pk_must_check;
+// While it crashes in a loop: {cause, since}; else NULL. New reference.
+json_t *pk_supervisor_alarm(const struct pk_supervisor *supervisor);
 
 // The config as the worker gets it, now and at each start. A worker that cannot take a new one is
 // started anew with it. yaml is copied. 0 or -ENOMEM.

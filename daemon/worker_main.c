@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/blackbox.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -108,8 +109,10 @@ static void on_config(struct worker *worker, const json_t *message)
 	struct pk_err err = {0};
 	const char *yaml = NULL;
 	int r = pk_json_get_str(message, "yaml", &yaml, &err);
+	pk_blackbox_enter(PK_BLACKBOX_CONFIG, NULL, NULL, NULL);
 	if (r == 0)
 		r = take_config(worker, yaml, &err);
+	pk_blackbox_leave();
 	send_message(worker, json_pack("{s:s, s:s?}", "type", "config_done", "error",
 				     r < 0 ? pk_err_text(&err, r) : NULL));
 }
@@ -146,15 +149,32 @@ static void on_assign(struct worker *worker, const json_t *message)
 	int r = read_assignment(message, &assignment, &serial, &err);
 	if (r == 0 && !worker->pipeline)
 		r = pk_fail(&err, -EINVAL, "an assignment came before the config");
+	pk_blackbox_enter(PK_BLACKBOX_LOAD, assignment.model, NULL, NULL);
 	if (r == 0)
 		r = pk_pipeline_assign(worker->pipeline, &assignment, &err);
 	if (r == 0 && assignment.engine_path)
 		pk_worker_stats_restart(worker->stats, assignment.model);
+	pk_blackbox_leave();
 	send_message(
 		worker, json_pack("{s:s, s:s, s:I, s:s?, s:i, s:s}", "type", "assign_done", "model",
 				assignment.model ? assignment.model : "", "serial",
 				(json_int_t)serial, "error", r < 0 ? pk_err_text(&err, r) : NULL,
 				"code", r, "mismatch", mismatch_of(r)));
+}
+
+static void on_shed(struct worker *worker, const json_t *message)
+{
+	if (!worker->pipeline)
+		return;
+	pk_pipeline_shed(worker->pipeline, NULL, 0);
+	size_t i;
+	json_t *item;
+	json_array_foreach (json_object_get(message, "cameras"), i, item) {
+		const char *name = json_string_value(json_object_get(item, "name"));
+		double rate_hz = json_number_value(json_object_get(item, "max_rate_hz"));
+		if (name && rate_hz > 0)
+			pk_pipeline_shed(worker->pipeline, name, rate_hz);
+	}
 }
 
 static void on_message(void *ctx, const char *type, const json_t *message)
@@ -164,6 +184,8 @@ static void on_message(void *ctx, const char *type, const json_t *message)
 		on_config(worker, message);
 	else if (strcmp(type, "assign") == 0)
 		on_assign(worker, message);
+	else if (strcmp(type, "shed") == 0)
+		on_shed(worker, message);
 	else if (strcmp(type, "stop") == 0)
 		worker->stopping = true;
 	else
@@ -261,6 +283,8 @@ static void worker_finish(struct worker *worker)
 int main(void)
 {
 	pk_log_init("picket-worker", PK_LOG_INFO);
+	(void)pk_blackbox_open(
+		PK_PROTO_BLACKBOX_FD); // without it a crash is only less well explained
 	struct worker worker = {
 		.events = {.camera_state = on_camera_state,
 			.model_fault = on_model_fault,

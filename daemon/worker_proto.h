@@ -12,15 +12,17 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-#define PK_PROTO_VERSION   1
-#define PK_PROTO_MAX_LINE  (2u << 20) // a config document fits
-#define PK_PROTO_WORKER_FD 3
+#define PK_PROTO_VERSION     1
+#define PK_PROTO_MAX_LINE    (2u << 20) // a config document fits
+#define PK_PROTO_WORKER_FD   3
+#define PK_PROTO_BLACKBOX_FD 4 // base/blackbox.h
 
 // picketd → worker
 //   {"v":1,"type":"config","yaml":"…"}            first message, and after each reload
 //   {"v":1,"type":"assign","model":"…","engine":"path","key":"…","rung":"…","cause":"…",
 //    "digest":"sha256:…","serial":N}
 //     (engine and key are left out for passthrough)
+//   {"v":1,"type":"shed","cameras":[{"name":"…","max_rate_hz":X}]}   all that are held back
 //   {"v":1,"type":"stop"}
 // worker → picketd
 //   {"v":1,"type":"hello","pid":N}

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/blackbox.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "pipeline/backoff.h"
@@ -82,6 +83,8 @@ static void pk_camera_on_frame(void *ctx, struct pk_frame *frame)
 {
 	struct pk_camera *camera = ctx;
 	int64_t now_ns = frame->at_ns[PK_STAGE_DECODED], none = 0;
+	// Stays until the next frame: what the thread does between two is decode this camera.
+	pk_blackbox_enter(PK_BLACKBOX_CAMERA, NULL, camera->name, NULL);
 	atomic_compare_exchange_strong(&camera->first_ns, &none, now_ns);
 	atomic_store(&camera->last_ns, now_ns);
 	pk_counter_add(&camera->station->n_captured, 1);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/blackbox.h"
 #include "base/clock.h"
 #include "pipeline/thread.h"
 
@@ -174,8 +175,11 @@ static void pk_infer_announce(struct pk_infer *infer, struct pk_infer_work *work
 
 static void pk_infer_frame(struct pk_infer *infer, struct pk_infer_work *work)
 {
-	size_t n = pk_infer_model(infer, work);
 	const struct pk_serving *serving = work->serving;
+	pk_blackbox_enter(
+		PK_BLACKBOX_INFER, work->route.slot->name, work->station->name, serving->runtime);
+	size_t n = pk_infer_model(infer, work);
+	pk_blackbox_leave();
 	int64_t now_ns = pk_now_ns();
 	struct pk_result result = {.camera = work->station->name,
 		.frame = work->frame,

@@ -179,6 +179,21 @@ static void pk_pipeline_read_camera(
 	pk_histogram_copy(&out->inference, &station->inference);
 }
 
+void pk_pipeline_shed(struct pk_pipeline *pipeline, const char *camera, double max_rate_hz)
+{
+	for (size_t i = 0; i < pipeline->cameras.n; i++) {
+		struct pk_station *station = pipeline->cameras.items[i].station;
+		const struct pk_camera_config *config =
+			pk_config_camera(pipeline->config, station->name);
+		if (!config || (camera && strcmp(camera, station->name) != 0))
+			continue;
+		double rate_hz = config->max_rate_hz;
+		if (max_rate_hz > 0 && (rate_hz <= 0 || max_rate_hz < rate_hz))
+			rate_hz = max_rate_hz;
+		pk_scheduler_set(pipeline->scheduler, &station->lane, config->priority, rate_hz);
+	}
+}
+
 int pk_pipeline_stats(struct pk_pipeline *pipeline, size_t camera_idx, struct pk_camera_stats *out)
 {
 	pthread_mutex_lock(&pipeline->lock);

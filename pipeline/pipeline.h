@@ -60,6 +60,10 @@ PK_DEFINE_AUTO(pk_pipeline, pk_pipeline_destroy);
 int pk_pipeline_apply(struct pk_pipeline *pipeline, const struct pk_config *config,
 	struct pk_err *err) pk_must_check;
 
+// Holds a camera's inference back to max_rate_hz below what its config says, until the next call
+// or config; 0: not any more. camera NULL: all. An unknown name is passed over. Main thread.
+void pk_pipeline_shed(struct pk_pipeline *pipeline, const char *camera, double max_rate_hz);
+
 // Loads the engine beside the old one, warms it up and swaps at a frame boundary. On error nothing
 // changed and err says why (-ESTALE / -EBADMSG as pk_engine_load; -EINVAL: card and outputs do not
 // fit). Main thread; takes as long as loading takes, cameras go on meanwhile.

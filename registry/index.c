@@ -56,7 +56,7 @@ static bool is_ours(const json_t *entry)
 
 static bool is_neutral(const json_t *entry)
 {
-	return !json_object_get(entry, "platform");
+	return json_is_object(entry) && !json_object_get(entry, "platform");
 }
 
 static int no_platform(const json_t *manifests, struct pk_err *err)

@@ -12,11 +12,14 @@
 #define NAME_PART "{name}"
 
 const struct pk_route pk_route_table[] = {
-	{"GET", PK_API_STATUS, pk_command_status, "one look at everything"},
-	{"GET", PK_API_CAMERAS, pk_command_cameras, "each camera"},
-	{"GET", PK_API_CAMERAS "/" NAME_PART, pk_command_camera, "one camera"},
-	{"GET", PK_API_MODELS, pk_command_models, "each model"},
-	{"GET", PK_API_MODELS "/" NAME_PART, pk_command_model, "one model"},
+	{"GET", PK_API_STATUS, pk_command_status, "one look at everything", "status"},
+	{"GET", PK_API_HEALTH, pk_command_health,
+		"heat, power, memory, disk and time of the machine, and what follows from them",
+		"health"},
+	{"GET", PK_API_CAMERAS, pk_command_cameras, "each camera", "cameras"},
+	{"GET", PK_API_CAMERAS "/" NAME_PART, pk_command_camera, "one camera", "camera"},
+	{"GET", PK_API_MODELS, pk_command_models, "each model", "models"},
+	{"GET", PK_API_MODELS "/" NAME_PART, pk_command_model, "one model", "model"},
 	{"POST", PK_API_MODELS "/" NAME_PART "/" PK_API_REBUILD, pk_command_rebuild,
 		"forget failures and build its tuned engine anew"},
 	{"GET", PK_API_MODELS "/" NAME_PART "/explain", pk_command_explain,
@@ -33,7 +36,10 @@ const struct pk_route pk_route_table[] = {
 		"give up the update that is under way"},
 	{"POST", PK_API_MODELS "/" NAME_PART "/rollback", pk_command_rollback,
 		"back to the model before"},
-	{"GET", PK_API_EVENTS, pk_command_events, "events after an id; follow=1: without end"},
+	{"GET", PK_API_METRICS, pk_command_metrics, "every figure, as OpenMetrics", "text"},
+	{"GET", PK_API_EVENTS, pk_command_events,
+		"events after an id; follow=1: without end, one object a line", "events",
+		"after:integer follow:integer"},
 	{"POST", PK_API_CONFIG, pk_command_config_apply,
 		"the body becomes picket.yaml; confirm=SECONDS: on trial; plan=1: only says what "
 		"it "
@@ -41,7 +47,7 @@ const struct pk_route pk_route_table[] = {
 	{"POST", PK_API_CONFIG "/confirm", pk_command_config_confirm,
 		"the config on trial stays, if all cameras came back"},
 	{"POST", PK_API_CONFIG "/revert", pk_command_config_revert, "back to the config before it"},
-	{"POST", PK_API_RELOAD, pk_command_reload, "read the config again"},
+	{"POST", PK_API_RELOAD, pk_command_reload, "read the config again", "reloaded"},
 	{0},
 };
 

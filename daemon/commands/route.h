@@ -7,21 +7,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "daemon/daemon.h"
 
 struct pk_request {
 	char name[128]; // what stood for {name} in the path; ""
 	// A query parameter (borrowed) or NULL.
 	const char *(*query)(const struct pk_request *request, const char *key);
-	void *ctx;        // query's
+	const char *(*header)(const struct pk_request *request, const char *name);
+	void *ctx;        // theirs
 	const char *body; // n_body bytes
 	size_t n_body;
 };
 
 struct pk_reply {
-	unsigned status; // HTTP
-	json_t *body;    // the reply's
-	bool follow;     // instead of a body: events after `after`, a line each, without end
+	unsigned status;    // HTTP
+	json_t *body;       // the reply's
+	struct pk_buf text; // instead of a body, when type is set
+	const char *type;   // its media type
+	bool follow;        // instead of a body: events after `after`, a line each, without end
 	int64_t after;
 };
 
@@ -31,6 +35,8 @@ struct pk_route {
 	void (*handle)(
 		struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
 	const char *help;
+	const char *answer; // object of daemon/api_list.h, "text"; NULL: {ok}
+	const char *query;  // "after:integer follow:integer"; NULL: none
 };
 extern const struct pk_route pk_route_table[]; // ended by a row without method
 
@@ -46,6 +52,8 @@ void pk_reply_found(struct pk_reply *reply, json_t *body, const char *what, cons
 
 void pk_command_status(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_health(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
 void pk_command_cameras(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
 void pk_command_camera(
@@ -55,6 +63,8 @@ void pk_command_models(
 void pk_command_model(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
 void pk_command_rebuild(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_metrics(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
 void pk_command_events(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);

@@ -307,6 +307,7 @@ TABLE = {
     "fuzz": fuzz,
     "onnx": onnx,
     "golden": script_suite,
+    "registry": script_suite,
     "e2e": script_suite,
     "registry": script_suite,
     "interop": interop,

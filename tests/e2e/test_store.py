@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""The store on a node: pulls that are killed, cleaning, checking and repairing, with the real programs."""
+"""The store on a node: killed pulls, cleaning, checking and repairing, with the real programs."""
 
 import glob
 import hashlib
@@ -162,7 +162,7 @@ def quota_of_the_config_holds():
 
 
 def damage_is_repaired():
-    """A flipped bit and a lost file: found, moved aside, fetched again from the model's repository."""
+    """A flipped bit and a lost file: found, moved aside, fetched from the model's repository."""
     one = node("repair")
     one.write_config(CONFIG.format(registry=one.path("registry")))
     digest = story.demo_bundle(one)["digest"]

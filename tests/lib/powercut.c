@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/attr.h"
 #include "base/fsops.h"
 
 #define MAX_CALLS  4096
@@ -21,6 +22,7 @@
 #define MAX_INODES 1024
 #define PATH_BYTES 512
 
+static void die(const char *format, ...) pk_printf(1, 2);
 static void die(const char *format, ...)
 {
 	va_list args;

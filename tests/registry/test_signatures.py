@@ -6,6 +6,7 @@ which a signature must not count has its own reason."""
 import hashlib
 import json
 import os
+import re
 import sys
 import tempfile
 
@@ -470,6 +471,17 @@ def test_openssl_verifies_what_picketctl_signs():
         check(signatures == 1, f"{kind}: {signatures} signatures")
 
 
+def test_every_reason_is_documented():
+    """docs/SIGNATURES.md has each word that a verdict may give, and no other."""
+    with open(os.path.join(servers.TOP, "registry/signature.h"), encoding="utf-8") as f:
+        words = set(re.findall(r'X\(\w+, "([a-z-]+)"', f.read()))
+    with open(os.path.join(servers.TOP, "docs/SIGNATURES.md"), encoding="utf-8") as f:
+        table = f.read().split("| reason | what was found |")[1].split("\n\n")[0]
+    rows = [row.split("|")[1] for row in table.splitlines()[2:]]
+    told = set(re.findall(r"`([a-z-]+)`", " ".join(rows)))
+    check(len(words) > 20 and words == told, f"not told or not there: {sorted(words ^ told)}")
+
+
 def test_key_verb():
     """Keys that picketctl makes are keys to openssl, and the other way round."""
     for kind in ("ecdsa-p256", "ed25519"):
@@ -541,6 +553,7 @@ def main():
         test_name_target_and_number,
         test_loose_files,
         test_openssl_verifies_what_picketctl_signs,
+        test_every_reason_is_documented,
         test_key_verb,
         test_signed_layout_pushed_to_a_registry,
     )

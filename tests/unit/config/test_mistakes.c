@@ -81,14 +81,14 @@ static const struct mistake {
 		"1:1: unknown key `camera`; did you mean `cameras`?\n"},
 	{"unknown_far", "frobnicate: 1\n",
 		"1:1: unknown key `frobnicate`; known here: node, telemetry, runtime, build, "
-		"store, registries, models, cameras, sinks\n"},
+		"health, store, registries, models, cameras, sinks\n"},
 	{"unknown_case", "Node: {name: a}\n", "1:1: unknown key `Node`; did you mean `node`?\n"},
 	{"unknown_swap", "sinsk: {}\n", "1:1: unknown key `sinsk`; did you mean `sinks`?\n"},
 	{"unknown_dash", "build: {time-limit: 1m}\n",
 		"1:9: unknown key `time-limit`; did you mean `time_limit`?\n"},
 	{"unknown_nested", "build: {nise: 2}\n", "1:9: unknown key `nise`; did you mean `nice`?\n"},
 	{"unknown_empty", "'': 1\n",
-		"1:1: unknown key ``; known here: node, telemetry, runtime, build, store, "
+		"1:1: unknown key ``; known here: node, telemetry, runtime, build, health, store, "
 		"registries, models, "
 		"cameras, sinks\n"},
 	{"missing_all",

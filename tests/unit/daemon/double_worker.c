@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "base/blackbox.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -116,6 +117,11 @@ int main(void)
 {
 	if (mode_is("deaf"))
 		signal(SIGTERM, SIG_IGN);
+	(void)pk_blackbox_open(PK_PROTO_BLACKBOX_FD);
+	if (mode_is("blame")) {
+		pk_blackbox_enter(PK_BLACKBOX_INFER, "parts", "belt", "cpu");
+		raise(SIGSEGV);
+	}
 	pk_channel_init(&channel, PK_PROTO_WORKER_FD);
 	while (mode_is("silent-start"))
 		usleep(20 * 1000);

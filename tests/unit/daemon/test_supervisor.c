@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "daemon/supervisor.h"
 #include "daemon/text.h"
@@ -23,7 +24,7 @@ struct scene {
 	struct pk_events *events;
 	struct pk_supervisor *supervisor;
 	unsigned n_up, n_down, n_crashed, n_heartbeats, n_answers;
-	char cause[256];
+	char cause[256], blamed[64];
 	bool stopped;
 	unsigned want; // for the conditions
 };
@@ -33,9 +34,10 @@ static void on_up(void *ctx)
 	((struct scene *)ctx)->n_up++;
 }
 
-static void on_down(void *ctx, const char *cause, bool crashed)
+static void on_down(void *ctx, const char *cause, bool crashed, const char *blamed)
 {
 	struct scene *scene = ctx;
+	snprintf(scene->blamed, sizeof(scene->blamed), "%s", blamed ? blamed : "");
 	scene->n_down++;
 	scene->n_crashed += crashed;
 	pk_text_format(scene->cause, sizeof(scene->cause), "%s", cause);
@@ -89,6 +91,8 @@ static const struct pk_supervisor_limits short_limits = {
 	.stuck_ns = 10 * PK_NS_PER_S,
 	.restart_ns = 20 * PK_NS_PER_MS,
 	.restart_max_ns = 200 * PK_NS_PER_MS,
+	.healthy_ns = PK_NS_PER_S,
+	.loop_ns = 50 * PK_NS_PER_MS,
 	.stop_ns = 500 * PK_NS_PER_MS,
 	.term_ns = 200 * PK_NS_PER_MS,
 };
@@ -195,6 +199,62 @@ static void test_crash_loop_backs_off(void **ctx)
 	close_scene(&scene);
 }
 
+static const char *event_field(const struct pk_events *events, const char *name, const char *field)
+{
+	const json_t *event;
+	int64_t after = 0;
+	while ((event = pk_events_next(events, after))) {
+		after = json_integer_value(json_object_get(event, "id"));
+		if (strcmp(json_string_value(json_object_get(event, "name")), name) == 0)
+			return json_string_value(
+				json_object_get(json_object_get(event, "fields"), field));
+	}
+	return NULL;
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+static void test_crash_names_model_runtime_and_camera(void **ctx)
+{
+	(void)ctx;
+	struct scene scene;
+	open_scene(&scene, "blame", worker_program);
+	assert_true(turn_until(scene.loop, is_down, &scene, 5000));
+	assert_string_equal(scene.cause, "killed by SIGSEGV");
+	assert_string_equal(scene.blamed, "parts");
+	assert_string_equal(event_field(scene.events, "worker-ended", "blame"),
+		"model parts, runtime cpu, camera belt");
+	assert_string_equal(event_field(scene.events, "worker-ended", "phase_of"), "infer");
+	close_scene(&scene);
+}
+#endif
+
+static void test_crash_loop_is_told_once_and_survives_restarts(void **ctx)
+{
+	(void)ctx;
+	struct scene scene;
+	open_scene(&scene, "exit3", worker_program);
+	assert_int_equal(pk_supervisor_keep_crashes(scene.supervisor, scene.folder), 0);
+	scene.want = 8;
+	assert_true(turn_until(scene.loop, is_down, &scene, 8000));
+	assert_non_null(event_field(scene.events, "worker-crash-loop", "cause"));
+	pk_auto_json alarm = pk_supervisor_alarm(scene.supervisor);
+	assert_non_null(alarm);
+	char *kept = read_text(scene.folder, "worker-crashes");
+	assert_memory_equal(kept, "8 exit code 3", 13);
+	free(kept);
+	pk_supervisor_set_limits(scene.supervisor, &short_limits);
+	set_mode(scene.folder, DOUBLE_WORKER_MODE, "good");
+	scene.want = scene.n_up + 1;
+	assert_true(turn_until(scene.loop, is_up, &scene, 8000));
+	turn_for(scene.loop, 1500); // it lives: the count starts again
+	json_t *gone = pk_supervisor_alarm(scene.supervisor);
+	assert_null(gone);
+	kept = read_text(scene.folder, "worker-crashes");
+	assert_string_equal(kept, "");
+	free(kept);
+	close_scene(&scene);
+}
+
 static void test_missing_program_is_retried(void **ctx)
 {
 	(void)ctx;
@@ -274,6 +334,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_kill_is_seen_and_it_starts_again),
 		cmocka_unit_test(test_causes),
 		cmocka_unit_test(test_crash_loop_backs_off),
+#if !defined(__SANITIZE_ADDRESS__)
+		cmocka_unit_test(test_crash_names_model_runtime_and_camera),
+#endif
+		cmocka_unit_test(test_crash_loop_is_told_once_and_survives_restarts),
 		cmocka_unit_test(test_missing_program_is_retried),
 		cmocka_unit_test(test_slow_load_is_not_a_hang),
 		cmocka_unit_test(test_deaf_worker_is_forced_to_end),

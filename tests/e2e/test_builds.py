@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds are governed: shut in, held back by heat and unclean boots, and what they cost."""
+
+import os
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+import story  # noqa: E402
+from story import check, demo_node  # noqa: E402
+
+
+def put(root: str, path: str, text: str):
+    whole = os.path.join(root, path)
+    os.makedirs(os.path.dirname(whole), exist_ok=True)
+    with open(whole, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def zone(root: str, celsius: float):
+    put(root, "sys/class/thermal/thermal_zone0/type", "gpu-thermal\n")
+    put(root, "sys/class/thermal/thermal_zone0/trip_point_0_type", "passive\n")
+    put(root, "sys/class/thermal/thermal_zone0/trip_point_0_temp", "90000\n")
+    put(root, "sys/class/thermal/thermal_zone0/temp", f"{int(celsius * 1000)}\n")
+
+
+def named(node, name: str) -> list[dict]:
+    return [e for e in node.events() if e["name"] == name]
+
+
+def process_status(pid: int) -> dict:
+    with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+def builder_is_shut_in():
+    """From outside: filter and no new privileges; from inside: what it says when it tries."""
+    tried = subprocess.run(
+        [os.path.join(story.BUILD, "daemon/picket-build"), "--try-sandbox"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    check(tried.returncode == 0, f"went through: {tried.stdout}")
+    with demo_node() as node:
+
+        def shut_in(status):
+            builder = status["builder"]
+            return builder if builder["state"] == "building" and builder["seccomp"] else None
+
+        builder = node.wait_for(shut_in, 30, "a build in its sandbox")
+        state = process_status(builder["pid"])
+        check(state["Seccomp"].strip() == "2", f"Seccomp: {state['Seccomp']}")
+        check(state["NoNewPrivs"].strip() == "1", f"NoNewPrivs: {state['NoNewPrivs']}")
+        with open(f"/proc/{builder['pid']}/oom_score_adj", encoding="utf-8") as f:
+            check(int(f.read()) >= 500, "oom_score_adj")
+        node.wait_rung("parts", "engine")
+        check(not os.path.exists(node.path("var/lib/picket/build/timing")), "timing left behind")
+
+
+class broken_builder:
+    """A libexec folder whose picket-build does something else, shut in by nothing."""
+
+    def __init__(self, folder: str, script: str):
+        self.folder = os.path.join(folder, "libexec")
+        os.makedirs(self.folder)
+        os.symlink(
+            os.path.join(story.BUILD, "daemon/picket-worker"),
+            os.path.join(self.folder, "picket-worker"),
+        )
+        self.program = os.path.join(self.folder, "picket-build")
+        with open(self.program, "w", encoding="utf-8") as f:
+            f.write(script)
+        os.chmod(self.program, 0o755)
+
+
+def crashing_builder_costs_one_event():
+    with demo_node(start=False) as node:
+        fake = broken_builder(node.root, "#!/bin/sh\nkill -SEGV $$\n")
+        node.write_config(
+            open(node.config_path, encoding="utf-8")
+            .read()
+            .replace("build: {retry_min: 1s, retry_max: 5s}", "build: {retry_min: 10m}")
+        )
+        node.start("--libexec", fake.folder)
+        node.wait_event("build failed: picket-build: killed by SIGSEGV", 20)
+        node.wait_event("tuned engine: build failed", 20)
+        time.sleep(2)
+        failed = named(node, "build-failed")
+        check(len(failed) == 2, f"{len(failed)} events for two engines, one each")
+        check(node.results(), "no video")
+
+
+def build_without_memory_is_tried_cheaper_then_left():
+    """20 MiB of address space: too little for this model, whatever is left out."""
+    with demo_node(start=False) as node:
+        text = open(node.config_path, encoding="utf-8").read()
+        node.write_config(
+            text.replace("retry_min: 1s, retry_max: 5s", "retry_min: 10m, memory: 20MiB")
+        )
+        node.start()
+        event = node.wait_event("tuned engine: build failed", 60)
+        check("out of memory" in event["message"], event["message"])
+        check(event["fields"]["permanent"] == "0", "want of memory is no permanent failure")
+        cheaper = named(node, "build-cheaper")
+        check(len(cheaper) == 4, f"{len(cheaper)} cheaper tries of two engines")
+        check(len(named(node, "build-failed")) == 2, "one event for each engine")
+        check(node.results(), "video does not flow")
+
+
+def heat_holds_builds_and_sheds_load():
+    with demo_node(start=False) as node:
+        machine = node.path("machine")
+        zone(machine, 84)
+        node.write_config(
+            "health: {interval: 500ms}\n" + open(node.config_path, encoding="utf-8").read()
+        )
+        node.start(env={"PICKET_SYSROOT": machine})
+        waits = node.wait_event("builds wait", 30)
+        check("gpu-thermal at 84" in waits["message"], waits["message"])
+        node.wait_rung("parts", "building", 30)  # a quick engine serves meanwhile
+        zone(machine, 87)
+        shed = node.wait_event("inference steps back to level 1", 10)
+        check("slows down at 90" in shed["fields"]["cause"], shed["fields"]["cause"])
+
+        def held_back(status):
+            camera = status["cameras"][0]
+            return camera["fps"] < 9 and "steps back" in status["status"]
+
+        node.wait_for(held_back, 40, "a camera at half its rate")
+        zone(machine, 50)
+        node.wait_event("builds go on", 10)
+        node.wait_rung("parts", "engine", 60)
+        node.wait_event("all cameras have their full rate", 45)
+
+
+def unclean_boots_hold_builds_until_an_operator_says_so():
+    with demo_node(start=False) as node:
+        machine = node.path("machine")
+        put(machine, "proc/sys/kernel/random/boot_id", "third\n")
+        put(node.root, "var/lib/picket/state/build-mark", "second 1 building\n")
+        node.start(env={"PICKET_SYSROOT": machine})
+        held = node.wait_event("went down during builds 2 times", 20)
+        check(held["name"] == "builds-held" and held["priority"] == 1, f"{held}")
+        status = node.wait_for(
+            lambda s: s if s["models"][0]["runtime"] == "cpu" else None, 30, "the quick engine"
+        )
+        check(any(a["model"] == "" for a in status["alarms"]), f"no alarm: {status['alarms']}")
+        time.sleep(1)
+        check(node.status()["builder"]["state"] == "waiting", f"{node.status()['builder']}")
+        done = node.ctl("models", "--rebuild", "parts")
+        check(done.returncode == 0, done.stderr)
+        node.wait_rung("parts", "engine", 60)
+        check(not node.status()["alarms"], "the alarm stays")
+        check(not os.path.exists(node.path("var/lib/picket/state/build-mark")), "the mark stays")
+
+
+sys.exit(
+    story.run(
+        builder_is_shut_in,
+        crashing_builder_costs_one_event,
+        build_without_memory_is_tried_cheaper_then_left,
+        heat_holds_builds_and_sheds_load,
+        unclean_boots_hold_builds_until_an_operator_says_so,
+    )
+)
