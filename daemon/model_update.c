@@ -128,7 +128,7 @@ static void on_resolved(struct pk_model *model, struct pk_model_job *job)
 		snprintf(digest, sizeof(digest), "%s", model->memo.digest);
 	else
 		pk_digest_format(&job->resolved.digest, digest);
-	pk_model_memo_keep(model, job->ref, job->resolved.etag, digest);
+	pk_model_memo_keep(model, job->resolved.etag, digest);
 	resolved(model, job->serial, digest);
 }
 

@@ -559,6 +559,28 @@ def follow_registry(node: TinyNode, ca, registry):
         check(json.load(f)["etag"], "polls are not cheap: no etag is kept")
 
 
+def engines_of_both_models_come_back_after_a_new_driver():
+    """A new driver gives other engine keys: as if none of the files were there."""
+    with tiny_node(observe="0") as node:
+        node.wait_active(node.push(2))
+        node.stop()
+        folder = node.path("var/lib/picket/engines")
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        node.start()
+        node.wait_rung("tiny", "engine", 30)
+
+        def both(_status):
+            done = [e for e in node.events() if e["name"] == "build-done"]
+            return sum(e["fields"]["kind"] == "tuned" for e in done) == 2
+
+        node.wait_for(both, 20, "the engine of the model before")
+        after = node.last_event_id()
+        node.model_verb("rollback", "tiny")
+        node.wait_active(node.first)
+        check("build-started" not in node.event_names(after), "the way back needs a build")
+
+
 def damaged_store_heals_from_the_registry():
     with tiny_node() as node:
         node.stop()
@@ -585,6 +607,7 @@ sys.exit(
         only_signed_and_newer_models_are_taken,
         follows_a_registry_over_tls,
         damaged_store_heals_from_the_registry,
+        engines_of_both_models_come_back_after_a_new_driver,
         many_good_and_bad_swaps,
         every_crash_point_recovers,
         random_kills_recover,
