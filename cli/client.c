@@ -47,6 +47,8 @@ char *pk_client_path(const char *prefix, const char *name, const char *suffix)
 struct transfer {
 	CURL *curl;
 	char *socket, *url;
+	const void *upload; // n_upload bytes; NULL: none
+	size_t n_upload;
 };
 
 static void transfer_finish(struct transfer *transfer)
@@ -107,8 +109,9 @@ static int perform(struct transfer *transfer, const char *method, struct pk_buf 
 	curl_easy_setopt(transfer->curl, CURLOPT_WRITEDATA, body);
 	if (strcmp(method, "POST") == 0) {
 		curl_easy_setopt(transfer->curl, CURLOPT_POST, 1L);
-		curl_easy_setopt(transfer->curl, CURLOPT_POSTFIELDSIZE, 0L);
-		curl_easy_setopt(transfer->curl, CURLOPT_POSTFIELDS, "");
+		curl_easy_setopt(transfer->curl, CURLOPT_POSTFIELDSIZE, (long)transfer->n_upload);
+		curl_easy_setopt(transfer->curl, CURLOPT_POSTFIELDS,
+			transfer->upload ? transfer->upload : "");
 	}
 	CURLcode code = curl_easy_perform(transfer->curl);
 	if (code != CURLE_OK)
@@ -117,16 +120,15 @@ static int perform(struct transfer *transfer, const char *method, struct pk_buf 
 	return 0;
 }
 
-int pk_client_call(
-	const char *method, const char *path, struct pk_answer *answer, struct pk_err *err)
+static int exchange(struct transfer *transfer, const char *method, const char *path,
+	struct pk_answer *answer, struct pk_err *err)
 {
-	pk_cleanup(transfer_finish) struct transfer transfer = {0};
 	pk_auto_buf struct pk_buf body;
 	pk_buf_init(&body, MAX_ANSWER_BYTES);
 	*answer = (struct pk_answer){0};
-	int r = transfer_init(&transfer, path, err);
+	int r = transfer_init(transfer, path, err);
 	if (r == 0)
-		r = perform(&transfer, method, &body, &answer->status, err);
+		r = perform(transfer, method, &body, &answer->status, err);
 	if (r == 0)
 		r = pk_json_parse(
 			pk_buf_cstr(&body), body.len, "picketd's answer", &answer->json, err);
@@ -136,6 +138,20 @@ int pk_client_call(
 	if (r < 0)
 		pk_answer_finish(answer);
 	return r;
+}
+
+int pk_client_call(
+	const char *method, const char *path, struct pk_answer *answer, struct pk_err *err)
+{
+	pk_cleanup(transfer_finish) struct transfer transfer = {0};
+	return exchange(&transfer, method, path, answer, err);
+}
+
+int pk_client_send(
+	const char *path, const void *body, size_t n, struct pk_answer *answer, struct pk_err *err)
+{
+	pk_cleanup(transfer_finish) struct transfer transfer = {.upload = body, .n_upload = n};
+	return exchange(&transfer, "POST", path, answer, err);
 }
 
 int pk_client_get(const char *path, struct pk_answer *answer, struct pk_err *err)

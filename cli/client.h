@@ -20,6 +20,9 @@ void pk_answer_finish(struct pk_answer *answer);
 // the status; else a negative errno, and err says what to do.
 int pk_client_call(const char *method, const char *path, struct pk_answer *answer,
 	struct pk_err *err) pk_must_check;
+// The same with a body of n bytes.
+int pk_client_send(const char *path, const void *body, size_t n, struct pk_answer *answer,
+	struct pk_err *err) pk_must_check;
 // The same where every status but 200 is a failure: err then carries picketd's own reason.
 int pk_client_get(const char *path, struct pk_answer *answer, struct pk_err *err) pk_must_check;
 

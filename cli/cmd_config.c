@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// picketctl config check: every mistake of a config or a model card, located.
+// picketctl config: check one offline; plan, apply, confirm and take back the node's.
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -9,17 +9,27 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "cli/cmd.h"
+#include "cli/config_node.h"
 #include "config/card.h"
 #include "config/config.h"
 
 static void usage(FILE *out)
 {
-	fputs("usage: picketctl config check [--card] [--json] [FILE]\n\n"
+	fputs("usage: picketctl config check [--card] [--json] [FILE]\n"
+	      "       picketctl config plan FILE [--json]\n"
+	      "       picketctl config apply FILE [--confirm TIME] [--json]\n"
+	      "       picketctl config confirm | revert\n\n"
 	      "Checks FILE (default: the node's picket.yaml and picket.d) and prints every mistake "
 	      "as\n"
 	      "file:line:col. Exit code 0: right, 2: mistakes, 1: could not be read.\n"
 	      "  --card   FILE is a model card\n"
-	      "  --json   {ok, problems: [{file, line, column, text}]}\n",
+	      "  --json   {ok, problems: [{file, line, column, text}]}\n\n"
+	      "plan says what FILE would change and restart on the running node; apply makes it "
+	      "its\n"
+	      "picket.yaml. With --confirm TIME (60s, 5m) it is on trial: after that time the one\n"
+	      "before comes back by itself, also when picketd or the machine was started anew,\n"
+	      "unless `confirm` came and all cameras that ran before run again. revert does it "
+	      "now.\n",
 		out);
 }
 
@@ -116,6 +126,10 @@ static int check(int argc, char **argv)
 
 int pk_cmd_config(int argc, char **argv)
 {
+	for (size_t i = 0; argc >= 2 && i < PK_ARRAY_LEN(pk_config_verbs); i++) {
+		if (strcmp(argv[1], pk_config_verbs[i]) == 0)
+			return pk_cmd_config_node(argc - 1, argv + 1);
+	}
 	if (argc >= 2 && strcmp(argv[1], "check") == 0)
 		return check(argc - 1, argv + 1);
 	bool asked = argc >= 2 && strcmp(argv[1], "--help") == 0;

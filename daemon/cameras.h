@@ -3,6 +3,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/array.h"
@@ -34,11 +35,13 @@ void pk_cameras_finish(struct pk_cameras *cameras);
 void pk_cameras_apply(struct pk_cameras *cameras, const struct pk_config *config);
 void pk_cameras_heartbeat(struct pk_cameras *cameras, const json_t *message);
 void pk_cameras_message(struct pk_cameras *cameras, const json_t *message); // type "camera"
+void pk_cameras_note(struct pk_cameras *cameras, const json_t *message);    // type "camera_note"
 void pk_cameras_worker_down(struct pk_cameras *cameras, const char *cause);
 
 // How much slower inference has become on the worst camera, as a part: 0.3 is 30 %; 0: unknown.
 double pk_cameras_slowdown(const struct pk_cameras *cameras);
 double pk_cameras_full_fps(const struct pk_cameras *cameras, const char *name); // 0: unknown
+bool pk_cameras_is_running(const struct pk_camera_entry *entry);
 size_t pk_cameras_n_running(const struct pk_cameras *cameras);
 // As control_api.h says; new reference.
 json_t *pk_camera_entry_json(const struct pk_cameras *cameras, const struct pk_camera_entry *entry);

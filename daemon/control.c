@@ -14,6 +14,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -44,7 +45,7 @@ struct pk_control {
 
 // One request while its body comes in.
 struct exchange {
-	size_t body_bytes;
+	struct pk_buf body;
 };
 
 static void turn(struct pk_control *control)
@@ -133,10 +134,14 @@ static enum MHD_Result send_text(struct MHD_Connection *connection, struct pk_re
 }
 
 static enum MHD_Result answer(struct pk_control *control, struct MHD_Connection *connection,
-	const char *method, const char *path)
+	const char *method, const char *path, const struct pk_buf *body)
 {
 	const struct pk_route *route = NULL;
-	struct pk_request request = {.query = query, .header = header, .ctx = connection};
+	struct pk_request request = {.query = query,
+		.header = header,
+		.ctx = connection,
+		.body = body->data,
+		.n_body = body->len};
 	struct pk_reply reply = {.status = MHD_HTTP_OK};
 	enum pk_route_match match =
 		pk_route_find(method, path, &route, request.name, sizeof(request.name));
@@ -186,30 +191,36 @@ static enum MHD_Result begin(
 		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
 	if (length && strtoull(length, NULL, 10) > PK_CONTROL_MAX_BODY)
 		return send_error(connection, MHD_HTTP_CONTENT_TOO_LARGE, "the body is too large");
-	*con_cls = calloc(1, sizeof(struct exchange));
-	return *con_cls ? MHD_YES : MHD_NO;
+	struct exchange *exchange = calloc(1, sizeof(*exchange));
+	if (!exchange)
+		return MHD_NO;
+	pk_buf_init(&exchange->body, PK_CONTROL_MAX_BODY);
+	*con_cls = exchange;
+	return MHD_YES;
 }
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *path,
-	const char *method, pk_unused const char *version, pk_unused const char *upload,
-	size_t *upload_bytes, void **con_cls)
+	const char *method, pk_unused const char *version, const char *upload, size_t *upload_bytes,
+	void **con_cls)
 {
 	struct exchange *exchange = *con_cls;
 	if (!exchange)
 		return begin(cls, connection, con_cls);
 	if (*upload_bytes > 0) {
-		// No request needs its body; it is read over so that the answer can go out.
-		exchange->body_bytes += *upload_bytes;
+		int r = pk_buf_append(&exchange->body, upload, *upload_bytes);
 		*upload_bytes = 0;
-		return exchange->body_bytes > PK_CONTROL_MAX_BODY ? MHD_NO : MHD_YES;
+		return r < 0 ? MHD_NO : MHD_YES;
 	}
-	return answer(cls, connection, method, path);
+	return answer(cls, connection, method, path, &exchange->body);
 }
 
 static void on_completed(pk_unused void *cls, pk_unused struct MHD_Connection *connection,
 	void **con_cls, pk_unused enum MHD_RequestTerminationCode why)
 {
-	free(*con_cls);
+	struct exchange *exchange = *con_cls;
+	if (exchange)
+		pk_buf_finish(&exchange->body);
+	free(exchange);
 	*con_cls = NULL;
 }
 

@@ -8,7 +8,7 @@
 #include "daemon/events.h"
 #include "daemon/loop.h"
 
-#define PK_CONTROL_MAX_BODY        (64u << 10)
+#define PK_CONTROL_MAX_BODY        (1u << 20) // of a config
 #define PK_CONTROL_MAX_CONNECTIONS 128
 #define PK_CONTROL_MAX_FOLLOWERS   32
 

@@ -3,6 +3,7 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,9 @@
 #include "daemon/builder.h"
 #include "daemon/cameras.h"
 #include "daemon/cleaning.h"
+#include "daemon/config_trial.h"
 #include "daemon/control.h"
+#include "daemon/daemon_config.h"
 #include "daemon/loop.h"
 #include "daemon/metrics.h"
 #include "daemon/metrics_port.h"
@@ -28,6 +31,7 @@
 #include "daemon/monitor.h"
 #include "daemon/node_id.h"
 #include "daemon/notify.h"
+#include "daemon/sinks.h"
 #include "daemon/supervisor.h"
 #include "daemon/telemetry.h"
 #include "daemon/text.h"
@@ -45,11 +49,13 @@ struct pk_daemon {
 	struct pk_agent *agent, *network;
 	struct pk_wallclock clock;
 	struct pk_cleaning cleaning;
+	struct pk_config_trial trial;
 	char node_id[PK_NODE_ID_MAX];
 	struct pk_builder *builder;
 	struct pk_supervisor *supervisor;
 	struct pk_models models;
 	struct pk_cameras cameras;
+	struct pk_sinks sinks;
 	struct pk_telemetry telemetry;
 	struct pk_monitor monitor;
 	struct pk_notify notify;
@@ -108,6 +114,7 @@ static void on_worker_down(void *ctx, const char *cause, bool crashed, const cha
 	daemon->worker_rss_bytes = 0;
 	pk_models_worker_down(&daemon->models, cause, crashed, blamed);
 	pk_cameras_worker_down(&daemon->cameras, cause);
+	pk_sinks_worker_down(&daemon->sinks);
 	update_status(daemon);
 }
 
@@ -117,12 +124,17 @@ static void on_worker_message(void *ctx, const char *type, const json_t *message
 	if (strcmp(type, "heartbeat") == 0) {
 		(void)pk_json_opt_int(message, "rss_bytes", &daemon->worker_rss_bytes, NULL);
 		pk_cameras_heartbeat(&daemon->cameras, message);
+		pk_sinks_heartbeat(&daemon->sinks, message);
 		pk_models_heartbeat(&daemon->models, message);
 		pk_wallclock_keep(&daemon->clock);
 		update_status(daemon);
 	} else if (strcmp(type, "camera") == 0) {
 		pk_cameras_message(&daemon->cameras, message);
 		update_status(daemon);
+	} else if (strcmp(type, "sink") == 0) {
+		pk_sinks_message(&daemon->sinks, message);
+	} else if (strcmp(type, "camera_note") == 0) {
+		pk_cameras_note(&daemon->cameras, message);
 	} else {
 		if (strcmp(type, "assign_done") == 0)
 			pk_supervisor_answered(daemon->supervisor);
@@ -243,6 +255,7 @@ static int apply(struct pk_daemon *daemon, struct pk_config *config)
 	pk_models_apply(&daemon->models, config);
 	pk_cameras_apply(&daemon->cameras, config);
 	pk_monitor_apply(&daemon->monitor, config);
+	pk_sinks_apply(&daemon->sinks, config);
 	count_changes(&diff, changes);
 	pk_events_post(daemon->events, PK_EVENT_CONFIG_APPLIED,
 		PK_FIELDS({"PICKET_CONFIG", daemon->paths->config}), "config taken: %s", changes);
@@ -268,6 +281,149 @@ bool pk_daemon_reload(struct pk_daemon *daemon, json_t **problems)
 	pk_notify_ready(&daemon->notify);
 	update_status(daemon);
 	return r == 0;
+}
+
+// Reads what the file would be with the drop-ins beside it: the same mistakes, the same paths.
+static int try_config(struct pk_daemon *daemon, const void *bytes, size_t n,
+	struct pk_config **config, json_t **problems)
+{
+	struct pk_problems found = {0};
+	struct pk_err err = {0};
+	char path[PATH_MAX];
+	int length = snprintf(path, sizeof(path), "%s.new", daemon->paths->config);
+	int r = length < (int)sizeof(path) ? pk_config_file_write(path, bytes, n, &err)
+					   : -ENAMETOOLONG;
+	if (r == 0)
+		r = pk_config_load(path, daemon->paths->drop_ins, config, &found);
+	(void)unlink(path);
+	if (r < 0 && found.n == 0)
+		pk_problems_add(&found, path, 0, 0, "%s", pk_err_text(&err, r));
+	for (size_t i = 0; i < found.n; i++) { // for people it is the file that it will be
+		if (strcmp(found.items[i].file, path) == 0)
+			found.items[i].file[strlen(daemon->paths->config)] = '\0';
+	}
+	*problems = problems_json(&found);
+	pk_problems_finish(&found);
+	return r;
+}
+
+static json_t *down_cameras(const struct pk_daemon *daemon)
+{
+	json_t *names = json_array();
+	for (size_t i = 0; i < daemon->cameras.items.n; i++) {
+		const struct pk_camera_entry *entry = &daemon->cameras.items.items[i];
+		if (!pk_cameras_is_running(entry))
+			json_array_append_new(names, json_string(entry->name));
+	}
+	return names;
+}
+
+static int replace_config(struct pk_daemon *daemon, const void *bytes, size_t n, int64_t confirm_ns,
+	struct pk_err *err)
+{
+	json_t *problems = NULL;
+	int r = 0;
+	if (confirm_ns > 0)
+		r = pk_config_trial_begin(&daemon->trial, confirm_ns, down_cameras(daemon), err);
+	else if (pk_config_trial_left_ns(&daemon->trial) >= 0)
+		r = pk_fail(err, -EBUSY, "a config is on trial: confirm it or revert it first");
+	if (r < 0)
+		return r;
+	r = pk_config_file_write(daemon->paths->config, bytes, n, err);
+	if (r < 0 && confirm_ns > 0)
+		pk_config_trial_confirm(&daemon->trial); // nothing was changed
+	if (r < 0)
+		return r;
+	bool taken = pk_daemon_reload(daemon, &problems);
+	json_decref(problems);
+	return taken ? 0 : pk_fail(err, -EIO, "the config was written and is not taken");
+}
+
+static void tell_trial(struct pk_daemon *daemon, int64_t confirm_ns)
+{
+	char limit[PK_DURATION_MAX];
+	pk_format_duration(confirm_ns, limit);
+	if (confirm_ns > 0)
+		pk_events_post(daemon->events, PK_EVENT_CONFIG_PENDING,
+			PK_FIELDS({"PICKET_CONFIG", daemon->paths->config}),
+			"the config is on trial for %s: it is taken back unless it is confirmed",
+			limit);
+}
+
+int pk_daemon_config_apply(struct pk_daemon *daemon, const struct pk_config_request *request,
+	json_t **answer, struct pk_err *err)
+{
+	pk_auto(pk_config) config = NULL;
+	struct pk_config_diff diff = {0};
+	json_t *problems = NULL;
+	int r = try_config(daemon, request->bytes, request->n, &config, &problems);
+	if (r == 0)
+		r = pk_config_diff(daemon->config, config, &diff);
+	json_t *changes = r == 0 ? pk_config_changes_json(&diff) : json_null();
+	pk_config_diff_finish(&diff);
+	if (r == 0 && !request->plan)
+		r = replace_config(daemon, request->bytes, request->n, request->confirm_ns, err);
+	if (r == 0 && !request->plan)
+		tell_trial(daemon, request->confirm_ns);
+	*answer = json_pack("{s:b, s:o, s:o, s:o}", "ok", r == 0, "problems", problems, "changes",
+		changes, "confirm_s",
+		r == 0 && request->confirm_ns > 0
+			? json_real((double)request->confirm_ns / (double)PK_NS_PER_S)
+			: json_null());
+	return r;
+}
+
+static int back_to_before(struct pk_daemon *daemon, const char *why, struct pk_err *err)
+{
+	json_t *problems = NULL;
+	int r = pk_config_trial_revert(&daemon->trial, err);
+	if (r < 0)
+		return r;
+	bool taken = pk_daemon_reload(daemon, &problems);
+	json_decref(problems);
+	pk_events_post(daemon->events, PK_EVENT_CONFIG_REVERTED,
+		PK_FIELDS({"PICKET_CONFIG", daemon->paths->config}, {"PICKET_REASON", why}),
+		"the config of before is %s: %s", taken ? "in force again" : "back on disk", why);
+	return 0;
+}
+
+static void on_trial_over(void *ctx)
+{
+	struct pk_daemon *daemon = ctx;
+	struct pk_err err = {0};
+	int r = back_to_before(daemon, "nobody confirmed the new one in time", &err);
+	if (r == 0)
+		return;
+	pk_log_err("the config before cannot be put back: %s", pk_err_text(&err, r));
+	pk_loop_start_timer(daemon->loop, &daemon->trial.timer, 10 * PK_NS_PER_S);
+}
+
+int pk_daemon_config_revert(struct pk_daemon *daemon, struct pk_err *err)
+{
+	return back_to_before(daemon, "an operator took the new one back", err);
+}
+
+int pk_daemon_config_confirm(struct pk_daemon *daemon, struct pk_err *err)
+{
+	char down[256] = "";
+	size_t n = 0;
+	if (pk_config_trial_left_ns(&daemon->trial) < 0)
+		return pk_fail(err, -ENOENT, "no config is on trial");
+	for (size_t i = 0; i < daemon->cameras.items.n; i++) {
+		const struct pk_camera_entry *entry = &daemon->cameras.items.items[i];
+		bool fine = pk_cameras_is_running(entry) ||
+			    pk_config_trial_excuses(&daemon->trial, entry->name);
+		if (!fine && n < sizeof(down) - 80)
+			n += (size_t)snprintf(
+				down + n, sizeof(down) - n, "%s%s", n ? ", " : "", entry->name);
+	}
+	if (n > 0)
+		return pk_fail(err, -EBUSY,
+			"these cameras have not come back: %s; it is not confirmed", down);
+	pk_config_trial_confirm(&daemon->trial);
+	pk_events_post(daemon->events, PK_EVENT_CONFIG_CONFIRMED,
+		PK_FIELDS({"PICKET_CONFIG", daemon->paths->config}), "the config is confirmed");
+	return 0;
 }
 
 struct pk_model *pk_daemon_model(struct pk_daemon *daemon, const char *name)
@@ -383,8 +539,10 @@ static void init_views(struct pk_daemon *daemon)
 						.changed = on_changed,
 						.ctx = daemon,
 					});
+	pk_config_trial_init(&daemon->trial, daemon->paths, daemon->loop, on_trial_over, daemon);
 	pk_cleaning_init(&daemon->cleaning, daemon->loop, daemon->network, &daemon->models);
 	pk_cameras_init(&daemon->cameras, daemon->events, &daemon->models);
+	pk_sinks_init(&daemon->sinks, daemon->events);
 	pk_telemetry_init(&daemon->telemetry, daemon->loop, give_status, daemon);
 	pk_notify_init(&daemon->notify, daemon->loop, is_alive, daemon);
 }
@@ -457,10 +615,12 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 	if (!daemon)
 		return;
 	pk_control_destroy(daemon->control);
+	pk_config_trial_finish(&daemon->trial);
 	pk_cleaning_finish(&daemon->cleaning);
 	pk_metrics_port_destroy(daemon->metrics_port);
 	pk_models_finish(&daemon->models);
 	pk_cameras_finish(&daemon->cameras);
+	pk_sinks_finish(&daemon->sinks);
 	pk_telemetry_finish(&daemon->telemetry);
 	pk_notify_finish(&daemon->notify);
 	pk_supervisor_destroy(daemon->supervisor);
@@ -483,6 +643,7 @@ int pk_daemon_run(struct pk_daemon *daemon, struct pk_err *err)
 {
 	pk_cameras_apply(&daemon->cameras, daemon->config);
 	pk_monitor_apply(&daemon->monitor, daemon->config);
+	pk_sinks_apply(&daemon->sinks, daemon->config);
 	pk_supervisor_start(daemon->supervisor);
 	pk_models_apply(&daemon->models, daemon->config);
 	pk_events_post(daemon->events, PK_EVENT_STARTED,
@@ -499,8 +660,10 @@ static json_t *config_json(const struct pk_daemon *daemon)
 {
 	char loaded[PK_ISO_TIME_MAX];
 	pk_format_iso_time(daemon->config_ns, loaded);
-	return json_pack("{s:s, s:s, s:I}", "path", daemon->paths->config, "loaded", loaded,
-		"refused_problems", (json_int_t)daemon->n_config_problems);
+	int64_t left_ns = pk_config_trial_left_ns(&daemon->trial);
+	return json_pack("{s:s, s:s, s:I, s:o}", "path", daemon->paths->config, "loaded", loaded,
+		"refused_problems", (json_int_t)daemon->n_config_problems, "confirm_s",
+		left_ns < 0 ? json_null() : json_real((double)left_ns / (double)PK_NS_PER_S));
 }
 
 static json_t *worker_json(const struct pk_daemon *daemon)
@@ -536,12 +699,13 @@ json_t *pk_daemon_status_json(const struct pk_daemon *daemon)
 {
 	char line[STATUS_MAX];
 	write_status(daemon, line);
-	return json_pack("{s:s, s:s, s:i, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:s}",
+	return json_pack("{s:s, s:s, s:i, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:s}",
 		"node", daemon->config->node_name, "version", PICKET_VERSION, "pid", (int)getpid(),
 		"uptime_s", (double)(pk_now_ns() - daemon->started_ns) / (double)PK_NS_PER_S,
 		"config", config_json(daemon), "worker", worker_json(daemon), "rss_bytes",
 		(json_int_t)pk_rss_bytes(), "models", pk_models_json(&daemon->models), "cameras",
-		pk_cameras_json(&daemon->cameras), "alarms", alarms_json(daemon), "builder",
+		pk_cameras_json(&daemon->cameras), "sinks",
+		pk_sinks_json(&daemon->sinks), "alarms", alarms_json(daemon), "builder",
 		pk_builder_json(daemon->builder), "health", pk_monitor_json(&daemon->monitor),
 		"status", line);
 }

@@ -37,3 +37,18 @@ struct pk_events *pk_daemon_events(struct pk_daemon *daemon);
 bool pk_daemon_reload(struct pk_daemon *daemon, json_t **problems);
 struct pk_model *pk_daemon_model(struct pk_daemon *daemon, const char *name); // NULL: none
 int pk_daemon_rebuild(struct pk_daemon *daemon, const char *model);           // 0 or -ENOENT
+
+// A new config file that came over the control socket.
+struct pk_config_request {
+	const void *bytes;
+	size_t n;
+	int64_t confirm_ns; // it is taken back after so long; 0: it stays
+	bool plan;          // only says what it would do
+};
+// *answer: {ok, problems, changes, confirm_s} in any case. -EINVAL: it has mistakes; -EBUSY: one is
+// on trial; errno of writing it.
+int pk_daemon_config_apply(struct pk_daemon *daemon, const struct pk_config_request *request,
+	json_t **answer, struct pk_err *err) pk_must_check;
+// -ENOENT: none is on trial; -EBUSY: not all cameras came back.
+int pk_daemon_config_confirm(struct pk_daemon *daemon, struct pk_err *err) pk_must_check;
+int pk_daemon_config_revert(struct pk_daemon *daemon, struct pk_err *err) pk_must_check;

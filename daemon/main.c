@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "config/config.h"
+#include "daemon/config_trial.h"
 #include "daemon/daemon.h"
 #include "daemon/paths.h"
 
@@ -113,21 +114,31 @@ static int lock_root(const struct pk_paths *paths, struct pk_err *err)
 static int run(const struct pk_paths *paths, struct pk_config *config, struct pk_err *err)
 {
 	pk_auto(pk_daemon) daemon = NULL;
+	int r = pk_daemon_create(paths, config, &daemon, err);
+	return r < 0 ? r : pk_daemon_run(daemon, err);
+}
+
+// Alone on this root before anything of it is changed.
+static int take_root(const struct pk_paths *paths, struct pk_err *err)
+{
 	int r = pk_paths_make(paths, err);
 	if (r == 0)
 		r = lock_root(paths, err);
-	if (r < 0) {
-		pk_config_destroy(config);
-		return r;
-	}
-	r = pk_daemon_create(paths, config, &daemon, err);
-	return r < 0 ? r : pk_daemon_run(daemon, err);
+	if (r == 0 && pk_config_trial_end_overdue(paths))
+		pk_log_warning("the config was on trial and nobody confirmed it: the one before is "
+			       "back");
+	return r;
 }
 
 static int run_with(const struct options *options, const struct pk_paths *paths)
 {
 	struct pk_err err = {0};
 	struct pk_config *config = NULL;
+	int r = options->check ? 0 : take_root(paths, &err);
+	if (r < 0) {
+		pk_log_err("picketd: %s", pk_err_text(&err, r));
+		return EXIT_FAILURE;
+	}
 	int code = load_config(paths, &config);
 	if (code != 0)
 		return code;
@@ -136,7 +147,7 @@ static int run_with(const struct options *options, const struct pk_paths *paths)
 		pk_config_destroy(config);
 		return EXIT_SUCCESS;
 	}
-	int r = run(paths, config, &err);
+	r = run(paths, config, &err);
 	if (r < 0)
 		pk_log_err("picketd: %s", pk_err_text(&err, r));
 	return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -141,13 +141,7 @@ static void on_retry(void *ctx)
 
 static void on_admitted(void *ctx, const struct pk_build_result *result)
 {
-	struct pk_model *model = ctx;
-	const bool fits = result->code == 0;
-	pk_model_update_post(
-		model, &(struct pk_up_event){.type = fits ? PK_UP_ADMITTED : PK_UP_FAILED,
-			       .serial = model->update.serial,
-			       .reason = result->error,
-			       .permanent = result->permanent});
+	pk_model_update_admitted(ctx, result);
 }
 
 void pk_model_build_init(struct pk_model *model)

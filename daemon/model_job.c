@@ -88,10 +88,11 @@ static int pull(struct pk_model_job *job, struct pk_store *store)
 	return 0;
 }
 
-// What will never fit or never parse is no matter of trying again.
+// What will never parse is no matter of trying again. What is too large is refused before it is
+// fetched, and fits once the limits are others.
 static bool is_final(int code)
 {
-	return code == -EFBIG || code == -ENOTSUP || code == -EINVAL;
+	return code == -ENOTSUP || code == -EINVAL;
 }
 
 static void fetch(struct pk_model_job *job)
@@ -158,8 +159,11 @@ static void done(struct pk_agent_job *agent_job, bool aborted)
 	struct pk_model *model = job->model;
 	if (model) {
 		*job->place = NULL;
+		bool received = job->budget.used_bytes != model->budget.used_bytes;
 		model->budget.used_bytes = job->budget.used_bytes;
 		model->budget.window_end_ns = job->budget.window_end_ns;
+		if (received)
+			pk_model_memo_write(model);
 		if (!aborted)
 			job->finish(model, job);
 	}

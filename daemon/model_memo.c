@@ -33,6 +33,11 @@ static void read_memo(const json_t *json, struct pk_model *model)
 {
 	const char *ref = NULL, *etag = NULL, *digest = NULL;
 	struct pk_digest parsed;
+	struct pk_byte_budget budget = {0};
+	if (pk_json_get_int(json, "used_bytes", &budget.used_bytes, NULL) == 0 &&
+		pk_json_get_int(json, "window_end_ns", &budget.window_end_ns, NULL) == 0 &&
+		budget.used_bytes >= 0 && budget.window_end_ns >= 0)
+		model->budget = budget;
 	if (pk_json_get_str(json, "ref", &ref, NULL) < 0 ||
 		pk_json_get_str(json, "etag", &etag, NULL) < 0 ||
 		pk_json_get_str(json, "digest", &digest, NULL) < 0 ||
@@ -54,21 +59,27 @@ void pk_model_memo_load(struct pk_model *model)
 		read_memo(json, model);
 }
 
-void pk_model_memo_keep(
-	struct pk_model *model, const char *ref, const char *etag, const char *digest)
+void pk_model_memo_write(const struct pk_model *model)
+{
+	pk_auto_free char *path = path_of(model);
+	pk_auto_json json = json_pack("{s:s, s:s, s:s, s:I, s:I}", "ref", model->ref, "etag",
+		model->memo.etag, "digest", model->memo.digest, "used_bytes",
+		(json_int_t)model->budget.used_bytes, "window_end_ns",
+		(json_int_t)model->budget.window_end_ns);
+	pk_auto_free char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	struct pk_err err = {0};
+	if (path && text && pk_fs_write_atomic(path, text, strlen(text), 0600, &err) < 0)
+		pk_log_debug("model %s: %s", model->name, err.text);
+}
+
+void pk_model_memo_keep(struct pk_model *model, const char *etag, const char *digest)
 {
 	struct pk_resolved_memo *memo = &model->memo;
 	if (strcmp(memo->etag, etag) == 0 && strcmp(memo->digest, digest) == 0)
 		return;
 	snprintf(memo->etag, sizeof(memo->etag), "%s", etag);
 	snprintf(memo->digest, sizeof(memo->digest), "%s", digest);
-	pk_auto_free char *path = path_of(model);
-	pk_auto_json json =
-		json_pack("{s:s, s:s, s:s}", "ref", ref, "etag", etag, "digest", digest);
-	pk_auto_free char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
-	struct pk_err err = {0};
-	if (path && text && pk_fs_write_atomic(path, text, strlen(text), 0600, &err) < 0)
-		pk_log_debug("model %s: %s", model->name, err.text);
+	pk_model_memo_write(model);
 }
 
 static void on_warm(pk_unused struct pk_model *model, const struct pk_build_result *result)

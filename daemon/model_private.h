@@ -70,8 +70,8 @@ struct pk_model {
 	struct pk_resolved_memo {
 		char etag[256];
 		char digest[PK_DIGEST_TEXT];
-	} memo; // of the last poll; in the run folder
-	struct pk_byte_budget budget;
+	} memo;                       // of the last poll; in the run folder
+	struct pk_byte_budget budget; // likewise: its clock ends with the boot
 	struct pk_model_watch watch;
 	int64_t begun_ns; // monotonic, when the candidate was found
 	char *policy;     // what judges a candidate, as text
@@ -106,6 +106,7 @@ void pk_model_update_begin(struct pk_model *model); // timers, the record, START
 void pk_model_update_end(struct pk_model *model);   // cancels what runs
 // The operator changed the config. fresh: artifact or target is another one.
 void pk_model_update_config(struct pk_model *model, bool fresh);
+void pk_model_update_admitted(struct pk_model *model, const struct pk_build_result *result);
 // What the chain learned of the worker.
 void pk_model_update_served(struct pk_model *model, enum pk_engine_kind kind);
 void pk_model_update_refused(struct pk_model *model, const char *cause, bool stale);
@@ -119,8 +120,8 @@ bool pk_model_ref_is_fixed(const char *ref);                               // na
 void pk_model_warm(struct pk_model *model);
 // What the last poll said, kept in the run folder: it is gone with the power, and needs no flash.
 void pk_model_memo_load(struct pk_model *model);
-void pk_model_memo_keep(
-	struct pk_model *model, const char *ref, const char *etag, const char *digest);
+void pk_model_memo_keep(struct pk_model *model, const char *etag, const char *digest);
+void pk_model_memo_write(const struct pk_model *model);
 
 // Hands the active artifact to the chain, from the store or, when it is damaged, from where it
 // came.

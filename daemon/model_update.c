@@ -51,8 +51,26 @@ static void answer(struct pk_model *model, enum pk_up_event_type type, int64_t s
 	pk_model_update_post(model, &(struct pk_up_event){.type = type, .serial = serial});
 }
 
-static void fail(struct pk_model *model, int64_t serial, const char *reason, bool permanent)
+// Paths of blobs say nothing to a person and leave no room for what does.
+static void shorten(const char *reason, char out[PK_UP_REASON_MAX])
 {
+	static const char mark[] = "/blobs/sha256/";
+	const char *at = strstr(reason, mark);
+	const char *hex = at ? at + sizeof(mark) - 1 : NULL;
+	if (!at || strspn(hex, "0123456789abcdef") < 64) {
+		pk_text_format(out, PK_UP_REASON_MAX, "%s", reason);
+		return;
+	}
+	while (at > reason && at[-1] != ' ')
+		at--;
+	pk_text_format(out, PK_UP_REASON_MAX, "%.*sblob %.12s%s", (int)(at - reason), reason, hex,
+		hex + 64);
+}
+
+static void fail(struct pk_model *model, int64_t serial, const char *long_reason, bool permanent)
+{
+	char reason[PK_UP_REASON_MAX];
+	shorten(long_reason, reason);
 	pk_model_update_post(model, &(struct pk_up_event){.type = PK_UP_FAILED,
 					    .serial = serial,
 					    .reason = reason,
@@ -110,7 +128,7 @@ static void on_resolved(struct pk_model *model, struct pk_model_job *job)
 		snprintf(digest, sizeof(digest), "%s", model->memo.digest);
 	else
 		pk_digest_format(&job->resolved.digest, digest);
-	pk_model_memo_keep(model, job->ref, job->resolved.etag, digest);
+	pk_model_memo_keep(model, job->resolved.etag, digest);
 	resolved(model, job->serial, digest);
 }
 
@@ -191,6 +209,15 @@ static void on_admit_prepared(struct pk_model *model, struct pk_model_job *job)
 	pk_artifact_unref(model->candidate);
 	model->candidate = pk_artifact_ref(job->artifact);
 	pk_model_admit(model);
+}
+
+void pk_model_update_admitted(struct pk_model *model, const struct pk_build_result *result)
+{
+	if (result->code == 0)
+		answer(model, PK_UP_ADMITTED, model->update.serial);
+	else
+		fail(model, model->update.serial, result->error ? result->error : "no reason given",
+			result->permanent);
 }
 
 static void do_admit(struct pk_model *model, const struct pk_up_action *action)

@@ -130,6 +130,8 @@ void pk_watch_begin(struct pk_model_watch *watch, int64_t now_ns)
 
 void pk_watch_end(struct pk_model_watch *watch)
 {
+	if (!watch->probation_ns)
+		return;
 	watch->probation_ns = 0;
 	watch->running = (struct pk_watch_sums){0};
 }

@@ -50,7 +50,8 @@ void pk_watch_finish(struct pk_model_watch *watch);
 
 void pk_watch_baseline(const struct pk_model_watch *watch, struct pk_up_baseline *out);
 void pk_watch_begin(struct pk_model_watch *watch, int64_t now_ns);
-void pk_watch_end(struct pk_model_watch *watch); // of the probation; the running sums start over
+// Of the probation, if one is on: then the running sums start over.
+void pk_watch_end(struct pk_model_watch *watch);
 // After a heartbeat. WORSE: reason says what, in figures.
 enum pk_watch_verdict pk_watch_judge(struct pk_model_watch *watch,
 	const struct pk_check_config *check, const struct pk_up_baseline *before, int64_t now_ns,

@@ -18,9 +18,8 @@
 
 void pk_state_init(struct pk_state *state)
 {
-	struct pk_update update;
-	pk_update_init(&update);
-	*state = (struct pk_state){.update = update.record};
+	*state = (struct pk_state){0};
+	pk_up_record_init(&state->update);
 }
 
 static char *path_of(const char *dir, const char *name)

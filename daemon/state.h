@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/digest.h"
 #include "base/err.h"
-#include "daemon/update.h"
+#include "daemon/update_record.h"
 
 #define PK_STATE_MAX_BYTES  4096 // of a record: one block
 #define PK_STATE_MAX_BROKEN 8    // the oldest goes first

@@ -8,35 +8,12 @@
 
 #include "daemon/text.h"
 
-static const char *const phase_names[PK_N_UP_PHASES] = {"idle", "resolve", "fetch", "verify",
-	"admit", "build", "golden", "wait", "activate", "observe", "commit", "reject", "rollback"};
-
-const char *pk_update_phase_name(enum pk_update_phase phase)
-{
-	return (size_t)phase < PK_ARRAY_LEN(phase_names) ? phase_names[phase] : "idle";
-}
-
-bool pk_update_phase_parse(const char *name, enum pk_update_phase *out)
-{
-	for (size_t i = 0; i < PK_ARRAY_LEN(phase_names); i++) {
-		if (strcmp(name, phase_names[i]) != 0)
-			continue;
-		*out = (enum pk_update_phase)i;
-		return true;
-	}
-	return false;
-}
-
 static const struct pk_up_slot no_slot = {.seq = -1};
 
 void pk_update_init(struct pk_update *update)
 {
-	*update = (struct pk_update){
-		.record = {.active = no_slot,
-			.previous = no_slot,
-			.candidate = no_slot,
-			.seq_high = -1},
-	};
+	*update = (struct pk_update){0};
+	pk_up_record_init(&update->record);
 }
 
 bool pk_update_pending(const struct pk_update *update)
@@ -116,58 +93,6 @@ static void go_saved(
 	update->save_serial = update->last_serial;
 }
 
-// Quarantine.
-
-static struct pk_up_quarantine *find_entry(struct pk_up_record *record, const char *digest)
-{
-	for (size_t i = 0; i < record->n_quarantine; i++) {
-		if (same(digest, record->quarantine[i].digest))
-			return &record->quarantine[i];
-	}
-	return NULL;
-}
-
-const struct pk_up_quarantine *pk_up_quarantined(
-	const struct pk_up_record *record, const char *digest, int64_t now_s)
-{
-	for (size_t i = 0; i < record->n_quarantine; i++) {
-		const struct pk_up_quarantine *entry = &record->quarantine[i];
-		if (same(digest, entry->digest) && (!entry->until_s || now_s < entry->until_s))
-			return entry;
-	}
-	return NULL;
-}
-
-static void forget_entry(struct pk_up_record *record, struct pk_up_quarantine *entry)
-{
-	size_t i = (size_t)(entry - record->quarantine);
-	memmove(entry, entry + 1, (--record->n_quarantine - i) * sizeof(*entry));
-}
-
-static struct pk_up_quarantine *add_entry(struct pk_up_record *record, const char *digest)
-{
-	if (record->n_quarantine == PK_UP_MAX_QUARANTINE)
-		forget_entry(record, &record->quarantine[0]);
-	struct pk_up_quarantine *entry = &record->quarantine[record->n_quarantine++];
-	*entry = (struct pk_up_quarantine){0};
-	copy_digest(entry->digest, digest);
-	return entry;
-}
-
-// soft: it is tried once more when the time is over.
-static void quarantine(
-	struct pk_update *update, const char *digest, const char *reason, bool soft, int64_t now_s)
-{
-	struct pk_up_quarantine *entry = find_entry(&update->record, digest);
-	if (!entry)
-		entry = add_entry(&update->record, digest);
-	entry->count++;
-	entry->until_s = soft && entry->count <= 1 ? now_s + PK_UP_SOFT_S : 0;
-	pk_text_format(entry->reason, sizeof(entry->reason), "%s", reason);
-	if (same(digest, update->record.pinned))
-		update->record.pinned[0] = '\0';
-}
-
 // From one phase to another.
 
 static void check(struct pk_update *update, int64_t now_s, struct pk_up_actions *actions);
@@ -243,7 +168,7 @@ static void reject(struct pk_update *update, const struct pk_up_event *event, co
 	copy_digest(digest, update->record.candidate.digest);
 	set_reason(update, reason);
 	tell(actions, what, digest);
-	quarantine(update, digest, reason, soft, event->now_s);
+	pk_up_quarantine_add(&update->record, digest, reason, soft, event->now_s);
 	tell(actions, PK_UP_TELL_QUARANTINED, digest);
 	tell_no_model(update, actions);
 	withdraw(update, actions);
@@ -255,7 +180,7 @@ static void roll_back(struct pk_update *update, const struct pk_up_event *event,
 	char digest[PK_DIGEST_TEXT];
 	copy_digest(digest, update->record.candidate.digest);
 	set_reason(update, reason);
-	quarantine(update, digest, reason, soft, event->now_s);
+	pk_up_quarantine_add(&update->record, digest, reason, soft, event->now_s);
 	tell(actions, PK_UP_TELL_QUARANTINED, digest);
 	stop_work(update, actions);
 	go_saved(update, PK_UP_ROLLBACK, actions);
@@ -272,14 +197,6 @@ static void end_rollback(struct pk_update *update, int64_t now_s, struct pk_up_a
 	rest(update, now_s, actions);
 }
 
-static void raise_seq(struct pk_up_record *record)
-{
-	if (record->candidate.seq <= record->seq_high)
-		return;
-	record->seq_high = record->candidate.seq;
-	copy_digest(record->seq_digest, record->candidate.digest);
-}
-
 static void activate(
 	struct pk_update *update, const struct pk_up_event *event, struct pk_up_actions *actions)
 {
@@ -289,7 +206,7 @@ static void activate(
 	}
 	if (event->baseline.fps > 0)
 		update->record.baseline = event->baseline;
-	raise_seq(&update->record);
+	pk_up_raise_seq(&update->record);
 	update->record.attempts++;
 	go_saved(update, PK_UP_ACTIVATE, actions);
 }
@@ -298,7 +215,7 @@ static void commit(struct pk_update *update, struct pk_up_actions *actions)
 {
 	struct pk_up_record *record = &update->record;
 	stop_work(update, actions);
-	raise_seq(record);
+	pk_up_raise_seq(record);
 	if (record->active.digest[0])
 		record->previous = record->active;
 	record->active = record->candidate;
@@ -340,14 +257,13 @@ static void want(struct pk_update *update, const struct pk_up_event *event, cons
 	struct pk_up_actions *actions)
 {
 	const struct pk_up_record *record = &update->record;
-	struct pk_up_quarantine *entry = find_entry(&update->record, digest);
 	if (update->phase >= PK_UP_ACTIVATE) {
 		if (!same(digest, record->candidate.digest))
 			copy_digest(update->wish, digest);
 		return;
 	}
-	if (update->hurry && entry && entry->until_s)
-		forget_entry(&update->record, entry);
+	if (update->hurry)
+		pk_up_quarantine_forget(&update->record, digest, true);
 	const struct pk_up_quarantine *bad = pk_up_quarantined(record, digest, event->now_s);
 	if (same(digest, record->active.digest)) {
 		update->held[0] = '\0';
@@ -482,39 +398,14 @@ static void on_fetched(
 	begin_effect(update, verified ? PK_UP_DO_ADMIT : PK_UP_DO_VERIFY, actions);
 }
 
-// Why this sequence number is refused, or NULL.
-static const char *judge_seq(const struct pk_update *update, const struct pk_up_event *event,
-	char reason[PK_UP_REASON_MAX])
-{
-	const struct pk_up_record *record = &update->record;
-	int64_t high = record->seq_high;
-	if (event->trusted || record->any_seq)
-		return NULL;
-	if (event->seq < 0 && high >= 0)
-		return "it has no sequence number, and an earlier model had one";
-	if (event->seq > PK_UP_MAX_SEQ)
-		return "its sequence number is above 2^53";
-	if (event->seq < 0 || high < 0)
-		return NULL;
-	bool jump = event->seq > high + PK_UP_MAX_SEQ_JUMP;
-	bool twice = event->seq == high && !same(record->candidate.digest, record->seq_digest);
-	if (event->seq >= high && !jump && !twice)
-		return NULL;
-	pk_text_format(reason, PK_UP_REASON_MAX, "%s: sequence number %lld, seen %lld",
-		jump    ? "too far ahead"
-		: twice ? "equivocation, two models under one number"
-			: "older than what was seen",
-		(long long)event->seq, (long long)high);
-	return reason;
-}
-
 static void on_verified(
 	struct pk_update *update, const struct pk_up_event *event, struct pk_up_actions *actions)
 {
 	char text[PK_UP_REASON_MAX];
 	if (!answers(update, event, PK_UP_VERIFY))
 		return;
-	const char *reason = judge_seq(update, event, text);
+	bool free = event->trusted || update->record.any_seq;
+	const char *reason = free ? NULL : pk_up_judge_seq(&update->record, event->seq, text);
 	if (reason) {
 		reject(update, event, reason, false, actions);
 		return;
@@ -761,9 +652,7 @@ static void on_pin(
 		digest, event->digest && event->digest[0] ? event->digest : record->active.digest);
 	if (!digest[0])
 		return;
-	struct pk_up_quarantine *entry = find_entry(record, digest);
-	if (entry)
-		forget_entry(record, entry);
+	pk_up_quarantine_forget(record, digest, false);
 	memcpy(record->pinned, digest, sizeof(record->pinned));
 	record->pin_any_seq = event->any_seq;
 	tell(actions, PK_UP_TELL_PINNED, digest);
@@ -795,7 +684,7 @@ static void on_cancel(
 	if (!pk_update_pending(update))
 		return;
 	copy_digest(digest, update->record.candidate.digest);
-	quarantine(update, digest, "cancelled", true, event->now_s);
+	pk_up_quarantine_add(&update->record, digest, "cancelled", true, event->now_s);
 	set_reason(update, "cancelled");
 	tell(actions, PK_UP_TELL_CANCELLED, digest);
 	tell_no_model(update, actions);

@@ -42,6 +42,13 @@ const struct pk_route pk_route_table[] = {
 	{"GET", PK_API_EVENTS, pk_command_events,
 		"events after an id; follow=1: without end, one object a line", "events",
 		"after:integer follow:integer"},
+	{"POST", PK_API_CONFIG, pk_command_config_apply,
+		"the body becomes picket.yaml; confirm=SECONDS: on trial; plan=1: only says what "
+		"it "
+		"does"},
+	{"POST", PK_API_CONFIG "/confirm", pk_command_config_confirm,
+		"the config on trial stays, if all cameras came back"},
+	{"POST", PK_API_CONFIG "/revert", pk_command_config_revert, "back to the config before it"},
 	{"POST", PK_API_RELOAD, pk_command_reload, "read the config again", "reloaded"},
 	{0},
 };

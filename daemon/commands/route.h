@@ -15,7 +15,9 @@ struct pk_request {
 	// A query parameter (borrowed) or NULL.
 	const char *(*query)(const struct pk_request *request, const char *key);
 	const char *(*header)(const struct pk_request *request, const char *name);
-	void *ctx; // theirs
+	void *ctx;        // theirs
+	const char *body; // n_body bytes
+	size_t n_body;
 };
 
 struct pk_reply {
@@ -83,4 +85,10 @@ void pk_command_unpin(
 void pk_command_cancel(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
 void pk_command_rollback(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_config_apply(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_config_confirm(
+	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);
+void pk_command_config_revert(
 	struct pk_daemon *daemon, const struct pk_request *request, struct pk_reply *reply);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Picket node in a folder of its own: start, ask, watch and stop picketd."""
 
+import ctypes
 import http.client
 import json
 import os
@@ -11,6 +12,15 @@ import subprocess
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)
+
+
+def die_with_parent():
+    """In a child: a test that is killed takes its picketd, and so its worker, along."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -76,6 +86,7 @@ class Node:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                preexec_fn=die_with_parent,
                 env={**os.environ, **(env or {})},
             )
 

@@ -109,7 +109,7 @@ static void test_hostile_requests(void **ctx)
 	(void)ctx;
 	int http = 0;
 	free(node_http(&node,
-		"POST /v1/reload HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n"
+		"POST /v1/reload HTTP/1.1\r\nHost: x\r\nContent-Length: 2000000\r\n"
 		"Connection: close\r\n\r\n",
 		&http));
 	assert_int_equal(http, 413);

@@ -50,6 +50,90 @@ static void test_empty_state(void **ctx)
 	remove_folder(folder);
 }
 
+static void fill(char out[PK_DIGEST_TEXT], int i)
+{
+	snprintf(out, PK_DIGEST_TEXT, "sha256:%064d", i);
+}
+
+static void fill_all(struct pk_state *state)
+{
+	struct pk_up_record *record = &state->update;
+	pk_state_init(state);
+	record->phase = PK_UP_ACTIVATE;
+	fill(record->active.digest, 1);
+	fill(record->previous.digest, 2);
+	fill(record->candidate.digest, 3);
+	fill(record->pinned, 4);
+	fill(record->seq_digest, 5);
+	record->active.seq = 16;
+	record->candidate.seq = record->seq_high = PK_UP_MAX_SEQ;
+	record->attempts = 2;
+	record->builds = 1;
+	record->verified = record->any_seq = record->pin_any_seq = true;
+	record->baseline = (struct pk_up_baseline){
+		.fps = 24.5, .captured = 25.25, .p95_ms = 12.125, .detections = 1.5};
+	record->n_quarantine = PK_UP_MAX_QUARANTINE;
+	for (int i = 0; i < PK_UP_MAX_QUARANTINE; i++) {
+		fill(record->quarantine[i].digest, 10 + i);
+		memset(record->quarantine[i].reason, '"',
+			PK_UP_VERDICT_MAX - 1); // as long as it gets
+		record->quarantine[i].count = 3;
+		record->quarantine[i].until_s = 1790000000;
+	}
+}
+
+static void test_everything_round_trips(void **ctx)
+{
+	(void)ctx;
+	struct pk_state state, again;
+	char *folder = make_folder();
+	fill_all(&state);
+	pk_state_remember_broken(&state, KEY, "gate");
+	assert_int_equal(pk_state_save(folder, "m", &state, NULL), 0);
+	assert_int_equal(pk_state_load(folder, "m", &again, NULL), 0);
+	assert_memory_equal(&again.update, &state.update, sizeof(state.update));
+	assert_string_equal(pk_state_broken_cause(&again, KEY), "gate");
+	remove_folder(folder);
+}
+
+static void test_a_record_is_one_block(void **ctx)
+{
+	(void)ctx;
+	struct pk_state state;
+	char key[PK_DIGEST_TEXT], cause[PK_STATE_CAUSE_MAX];
+	pk_auto_buf struct pk_buf text;
+	fill_all(&state);
+	memset(cause, 'x', sizeof(cause) - 1);
+	cause[sizeof(cause) - 1] = '\0';
+	for (int i = 0; i < PK_STATE_MAX_BROKEN; i++) {
+		fill(key, 100 + i);
+		pk_state_remember_broken(&state, key, cause);
+	}
+	pk_buf_init(&text, 1u << 20);
+	assert_int_equal(pk_state_encode(&state, &text), 0);
+	print_message("the largest record has %zu bytes\n", text.len);
+	assert_true(text.len + PK_DIGEST_TEXT <= PK_STATE_MAX_BYTES);
+	// What had to be left out are the oldest broken engines.
+	struct pk_state again;
+	assert_int_equal(pk_state_decode(text.data, text.len, &again), 0);
+	assert_memory_equal(&again.update, &state.update, sizeof(state.update));
+	assert_true(again.n_broken > 0);
+	assert_string_equal(pk_state_broken_cause(&again, key), cause);
+}
+
+static void test_the_version_before_is_understood(void **ctx)
+{
+	(void)ctx;
+	static const char old[] = "{\"broken\":[{\"cause\":\"gate\",\"key\":\"" KEY
+				  "\"}],\"digest\":\"" DIGEST "\",\"v\":1}";
+	struct pk_state state;
+	assert_int_equal(pk_state_decode(old, strlen(old), &state), 0);
+	assert_string_equal(state.update.active.digest, DIGEST);
+	assert_int_equal(state.update.active.seq, -1);
+	assert_int_equal(state.update.seq_high, -1);
+	assert_non_null(pk_state_broken_cause(&state, KEY));
+}
+
 // Every single bit, and every length.
 static void test_any_damage_is_found(void **ctx)
 {
@@ -137,6 +221,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_empty_state),
+		cmocka_unit_test(test_everything_round_trips),
+		cmocka_unit_test(test_a_record_is_one_block),
+		cmocka_unit_test(test_the_version_before_is_understood),
 		cmocka_unit_test(test_any_damage_is_found),
 		cmocka_unit_test(test_wrong_content_under_a_right_checksum),
 		cmocka_unit_test(test_broken_list_is_bounded),

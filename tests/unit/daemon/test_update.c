@@ -71,21 +71,33 @@ struct point {
 	bool active, previous, pinned, resolving, wish, hurry, verified, quarantined, stalled;
 };
 
+static bool is_begun(enum pk_update_phase phase)
+{
+	return phase == PK_UP_ACTIVATE || phase == PK_UP_OBSERVE || phase == PK_UP_ROLLBACK;
+}
+
+static bool needs_active(enum pk_update_phase phase)
+{
+	return phase >= PK_UP_BUILD && phase != PK_UP_REJECT;
+}
+
 static bool possible(const struct point *p)
 {
 	enum pk_update_phase phase = (enum pk_update_phase)p->phase;
-	if (phase == PK_UP_RESOLVE && !p->resolving)
-		return false;
-	if (!p->active && (p->previous || (phase >= PK_UP_BUILD && phase != PK_UP_REJECT)))
-		return false;
-	if (p->wish && phase < PK_UP_ACTIVATE)
-		return false;
-	if (phase >= PK_UP_ADMIT && phase <= PK_UP_OBSERVE && !p->verified)
-		return false;
-	bool begun = phase == PK_UP_ACTIVATE || phase == PK_UP_OBSERVE || phase == PK_UP_ROLLBACK;
-	if (begun && p->attempts == 0)
-		return false;
-	return !(p->stalled && phase > PK_UP_RESOLVE);
+	bool verified = phase >= PK_UP_ADMIT && phase <= PK_UP_OBSERVE;
+	const bool never[] = {
+		phase == PK_UP_RESOLVE && !p->resolving,
+		!p->active && (p->previous || needs_active(phase)),
+		p->wish && phase < PK_UP_ACTIVATE,
+		verified && !p->verified,
+		is_begun(phase) && p->attempts == 0,
+		p->stalled && phase > PK_UP_RESOLVE,
+	};
+	for (size_t i = 0; i < PK_ARRAY_LEN(never); i++) {
+		if (never[i])
+			return false;
+	}
+	return true;
 }
 
 static const enum pk_up_action_type effect_of[PK_N_UP_PHASES] = {
@@ -100,9 +112,8 @@ static const enum pk_up_action_type effect_of[PK_N_UP_PHASES] = {
 	[PK_UP_ROLLBACK] = PK_UP_DO_SERVE_ACTIVE,
 };
 
-static void put_records(struct world *w, const struct point *p)
+static void put_slots(struct pk_up_record *r, const struct point *p)
 {
-	struct pk_up_record *r = &w->u.record;
 	bool candidate = p->phase >= PK_UP_FETCH || p->stalled;
 	if (p->active)
 		slot(&r->active, 1);
@@ -112,21 +123,22 @@ static void put_records(struct world *w, const struct point *p)
 		slot(&r->candidate, 2);
 	if (p->pinned && p->active)
 		world_digest(1, r->pinned);
+	r->attempts = candidate ? p->attempts : 0;
+	r->builds = candidate ? p->builds : 0;
+}
+
+static void put_records(struct world *w, const struct point *p)
+{
+	struct pk_up_record *r = &w->u.record;
+	put_slots(r, p);
+	r->verified = p->verified;
 	r->seq_high = p->active ? 1 : -1;
 	if (p->active)
 		world_digest(1, r->seq_digest);
-	r->attempts = candidate ? p->attempts : 0;
-	r->builds = candidate ? p->builds : 0;
-	r->verified = p->verified;
-	if (p->quarantined) {
-		r->n_quarantine = 1;
-		r->quarantine[0] = (struct pk_up_quarantine){.count = 1};
-		world_digest(3, r->quarantine[0].digest);
-	}
-	if (p->phase >= PK_UP_ACTIVATE && r->candidate.seq > r->seq_high) {
-		r->seq_high = r->candidate.seq;
-		memcpy(r->seq_digest, r->candidate.digest, sizeof(r->seq_digest));
-	}
+	if (p->quarantined)
+		pk_up_quarantine_add(r, digest_text(3), "bad", false, 0);
+	if (p->phase >= PK_UP_ACTIVATE)
+		pk_up_raise_seq(r);
 }
 
 static void make(struct world *w, const struct point *p)

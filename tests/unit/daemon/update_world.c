@@ -179,43 +179,51 @@ static void check_state(const struct world *w)
 		demand(w, !serves_other, "what serves is what is active");
 }
 
+// What the world knows of what is under way, before and after a step.
+static void note_event(struct world *w, const struct pk_up_event *event)
+{
+	if (event->type == PK_UP_CHECK && !event->operator_)
+		w->poll_armed = false;
+	if (event->type == PK_UP_DEADLINE)
+		w->deadline_armed = false;
+	if (event->type == PK_UP_RESOLVED || event->type == PK_UP_RESOLVE_FAILED)
+		w->resolving = w->resolving && event->serial != w->resolve_serial;
+}
+
+static void note_answer(struct world *w, const struct pk_up_event *event, int64_t effect)
+{
+	if (event->serial && event->serial == effect && w->u.serial != effect)
+		w->in_effect = false; // this was its answer
+	if (event->type == PK_UP_BUILT && w->u.phase == PK_UP_WAIT)
+		w->engine[world_index(w->u.record.candidate.digest)] = true;
+}
+
 void world_feed(struct world *w, const struct pk_up_event *event, bool save)
 {
 	struct pk_up_actions actions;
 	struct pk_up_event now = *event;
-	now.now_s = w->now_s;
-	if (now.type == PK_UP_CHECK && !now.operator_)
-		w->poll_armed = false;
-	if (now.type == PK_UP_DEADLINE)
-		w->deadline_armed = false;
 	int64_t effect = w->u.serial;
-	if (now.type == PK_UP_RESOLVED || now.type == PK_UP_RESOLVE_FAILED)
-		w->resolving = w->resolving && now.serial != w->resolve_serial;
+	now.now_s = w->now_s;
+	note_event(w, &now);
 	pk_update_step(&w->u, &now, &actions);
-	if (now.serial && now.serial == effect && w->u.serial != effect)
-		w->in_effect = false; // this was its answer
-	if (now.type == PK_UP_BUILT && w->u.phase == PK_UP_WAIT)
-		w->engine[world_index(w->u.record.candidate.digest)] = true;
 	w->n_steps++;
-	bool saves = false;
+	note_answer(w, &now, effect);
+	w->saving = false;
 	for (size_t i = 0; i < actions.n; i++) {
 		act(w, &actions.items[i], save);
 		if (w->acted)
 			w->acted(w, &actions.items[i]);
-		if (actions.items[i].type != PK_UP_DO_SAVE)
-			continue;
-		saves = true;
 	}
-	// Saving answers at once, as it does in picketd: after all actions of the step.
-	if (saves && w->saving) {
-		w->saving = false;
-		world_feed(w,
-			&(struct pk_up_event){.type = save ? PK_UP_SAVED : PK_UP_SAVE_FAILED,
-				.serial = w->save_serial},
-			save);
+	if (!w->saving) {
+		check_state(w);
 		return;
 	}
-	check_state(w);
+	// Saving answers at once, as it does in picketd: after all actions of the step.
+	w->saving = false;
+	world_feed(w,
+		&(struct pk_up_event){
+			.type = save ? PK_UP_SAVED : PK_UP_SAVE_FAILED, .serial = w->save_serial},
+		save);
 }
 
 void world_crash(struct world *w)

@@ -1,0 +1,615 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Models over the air on real processes: swaps, bad models, probation, crashes, operators."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "../lib"), os.path.join(HERE, "../registry")]
+import servers  # noqa: E402
+import story  # noqa: E402
+import tiny_model  # noqa: E402
+from story import check, picket  # noqa: E402
+
+LONG = os.environ.get("PICKET_LONG") == "1"
+FAULT_EXIT = 86
+PERIOD_MS = 40
+
+CONFIG = """telemetry: {{interval: 2s}}
+runtime: {{chain: [cpu]}}
+node: {{name: tester, id: tester}}
+build: {{retry_min: 1s, retry_max: 2s}}
+models:
+  tiny:
+    artifact: oci:{registry}:stable
+    poll: {{interval: 1s, backoff_max: 1s}}
+    check: {{observe: {observe}, min_fps_ratio: 0.5, max_p95_ratio: 6}}
+{more}
+cameras:
+  belt:
+    source: {{kind: test, width: 128, height: 96, rate: 25/s}}
+    model: tiny
+    sinks: [results]
+sinks:
+  results: {{kind: jsonl, path: {out}/results.jsonl}}
+"""
+
+
+class TinyNode(picket.Node):
+    """A node that follows one tag of a registry folder."""
+
+    def __init__(self, folder: str):
+        super().__init__(folder, story.BUILD)
+        self.key = None
+        os.makedirs(self.path("out"), exist_ok=True)
+
+    def configure(self, observe: str = "2s", more: str = ""):
+        self.write_config(
+            CONFIG.format(
+                registry=self.path("registry"), out=self.path("out"), observe=observe, more=more
+            )
+        )
+
+    def make_key(self):
+        self.key = self.path("key.pem")
+        for command in (
+            ["genpkey", "-algorithm", "ed25519", "-out", self.key],
+            ["pkey", "-in", self.key, "-pubout", "-out", self.path("pub.pem")],
+        ):
+            subprocess.run(["openssl", *command], check=True, capture_output=True)
+
+    def pack(self, onnx: str, card: str, *more: str) -> str:
+        """Moves the tag; the digest."""
+        out = f"oci:{self.path('registry')}:stable"
+        command = ["bundle", "create", "--onnx", onnx, "--card", card, "--out", out]
+        done = self.ctl(*command, "--json", *more)
+        check(done.returncode == 0, done.stderr)
+        if self.key:
+            signed = self.ctl("bundle", "sign", out, "--key", self.key)
+            check(signed.returncode == 0, signed.stderr)
+        return json.loads(done.stdout)["digest"]
+
+    def push(self, seed: int, *more: str, **options) -> str:
+        onnx, card = tiny_model.write(self.root, seed, **options)
+        return self.pack(onnx, card, *more)
+
+    def model(self) -> dict:
+        return self.get("/v1/models/tiny")
+
+    def update(self) -> dict:
+        return self.model()["update"]
+
+    def active(self) -> str:
+        return (self.update()["active"] or {}).get("digest", "")
+
+    def wait_update(self, what, timeout: float, why: str) -> dict:
+        def look(status):
+            update = status["models"][0]["update"]
+            return update if what(update) else None
+
+        return self.wait_for(look, timeout, why)
+
+    def wait_active(self, digest: str, timeout: float = 30) -> dict:
+        return self.wait_update(
+            lambda u: (u["active"] or {}).get("digest") == digest and u["phase"] == "idle",
+            timeout,
+            f"{digest[:19]} active",
+        )
+
+    def wait_reason(self, text: str, timeout: float = 30) -> dict:
+        return self.wait_update(lambda u: text in u["reason"], timeout, f"reason `{text}`")
+
+    def model_verb(self, *verb: str, fails: bool = False) -> str:
+        done = self.ctl("model", *verb)
+        check((done.returncode != 0) == fails, f"model {verb}: {done.stdout}{done.stderr}")
+        return done.stdout + done.stderr
+
+    def event_names(self, after: int = 0) -> list[str]:
+        return [e["name"] for e in self.events(after)]
+
+    def record(self) -> dict:
+        """What the state file says, read as a crash left it."""
+        path = self.path("var/lib/picket/state/tiny.json")
+        path = path if os.path.exists(path) else path + ".prev"  # cut between two renames
+        with open(path, encoding="utf-8") as f:
+            return json.loads(f.read().split("\n", 1)[1])
+
+
+@contextlib.contextmanager
+def tiny_node(observe: str = "2s", more: str = "", start: bool = True):
+    folder = tempfile.mkdtemp(prefix="picket-up-")
+    node = TinyNode(folder)
+    try:
+        node.configure(observe, more)
+        node.first = node.push(1)
+        if start:
+            node.start()
+            node.wait_rung("tiny", "engine", 60)
+            node.wait_active(node.first)
+        yield node
+    finally:
+        node.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def results_follow(node) -> tuple[int, int]:
+    """Checks that every frame that is missing was told as dropped; (results, swaps)."""
+    lines = [r for r in node.results() if r["camera"] == "belt"]
+    swaps, skipped, first = 0, 0, None
+    for before, now in zip(lines, lines[1:]):
+        if first is None or now["source_run"] != before["source_run"]:
+            skipped, first = 0, before
+        if now["frame"] <= before["frame"]:
+            first = None  # picketd was started anew
+            continue
+        skipped += now["frame"] - before["frame"] - 1
+        told = now["dropped"] - first["dropped"]
+        check(skipped <= told, f"{skipped} frames are missing, {told} were told: {now}")
+        old, new = before["model"]["digest"], now["model"]["digest"]
+        swaps += bool(old and new and old != new)
+    return len(lines), swaps
+
+
+def swap_gaps(node) -> list[float]:
+    """Of each activation: ms between the last result of the old model and the first of the new one,
+    beyond the period of the frames."""
+    gaps, armed = [], False
+    for event in node.events():
+        if event["name"] == "activated":
+            armed = True
+        elif event["name"] == "serving" and armed:
+            gaps.append(max(0.0, float(event["fields"]["gap_ms"]) - PERIOD_MS))
+            armed = False
+    return sorted(gaps)
+
+
+def tag_move_swaps_without_a_lost_frame():
+    with tiny_node() as node:
+        after = node.last_event_id()
+        time.sleep(3)  # a baseline
+        second = node.push(2)
+        node.wait_active(second)
+        names = node.event_names(after)
+        wanted = "update-found download-done verified engine-built activated committed"
+        at = [names.index(n) for n in wanted.split()]
+        check(at == sorted(at), f"order of events: {names}")
+        update = node.update()
+        check(update["previous"]["digest"] == node.first, "the old one is not kept")
+        node.wait_event("on probation: well", after=after)
+        n, swaps = results_follow(node)
+        check(swaps == 1 and n > 50, f"{n} results, {swaps} swaps")
+        check(swap_gaps(node)[0] < 50, f"swap gap {swap_gaps(node)} ms beyond the frame period")
+        check(node.record()["active"]["digest"] == second, "the record says otherwise")
+
+
+def worker_rss(node) -> int:
+    return node.status()["worker"]["rss_bytes"]
+
+
+def slope(values: list[int]) -> float:
+    """Bytes per step, by least squares."""
+    n = len(values)
+    mean_x, mean_y = (n - 1) / 2, sum(values) / n
+    over = sum((i - mean_x) * (v - mean_y) for i, v in enumerate(values))
+    return over / sum((i - mean_x) ** 2 for i in range(n))
+
+
+def wait_gone(node, digest: str):
+    """A bad model was looked at and given up."""
+    node.wait_update(
+        lambda u: any(q["digest"] == digest for q in u["quarantine"]) and u["phase"] == "idle",
+        30,
+        f"{digest[:19]} quarantined",
+    )
+
+
+def many_good_and_bad_swaps():
+    rounds = 200 if LONG else 20
+    with tiny_node(observe="0") as node:
+        node.wait_active(node.push(2))
+        rss, garbage = [], node.path("garbage.onnx")
+        started = time.monotonic()
+        for i in range(rounds):
+            seed = 1 + i % 2
+            digest = node.push(seed)
+            node.model_verb("check", "tiny")
+            node.wait_active(digest)
+            with open(garbage, "wb") as f:
+                f.write(b"no model %d" % i)
+            bad = node.pack(garbage, node.path("tiny.yaml"))
+            node.model_verb("check", "tiny")
+            wait_gone(node, bad)
+            check(node.active() == digest, "a bad model took over")
+            rss.append(worker_rss(node))
+        took = time.monotonic() - started
+        n, swaps = results_follow(node)
+        gaps = swap_gaps(node)
+        p99 = gaps[min(len(gaps) - 1, int(len(gaps) * 0.99))]
+        grows = slope(rss[len(rss) // 4 :])
+        check(swaps >= rounds, f"only {swaps} swaps seen in {n} results")
+        check(p99 < 50, f"swap gap p99 {p99:.1f} ms beyond the frame period")
+        check(grows < 256 * 1024, f"worker grows by {grows:.0f} bytes per swap: {rss}")
+        story.keep_figures(
+            swaps_good=swaps,
+            swaps_bad=rounds,
+            swap_gap_p99_ms=round(p99, 1),
+            swap_rss_slope_bytes=round(grows),
+            swap_results=n,
+            swap_seconds=round(took, 1),
+        )
+
+
+def bad_models_are_rejected_and_the_old_one_serves():
+    with tiny_node() as node:
+        golden = node.path("golden")
+        os.makedirs(golden)
+        with open(os.path.join(golden, "a.rgb"), "wb") as f:
+            f.write(bytes(64 * 64 * 3))
+        wrong = {"label": "thing1", "box": [1, 1, 9, 9], "score": 0.9}
+        samples = [{"file": "a.rgb", "width": 64, "height": 64, "detections": [wrong]}]
+        with open(os.path.join(golden, "golden.json"), "w", encoding="utf-8") as f:
+            json.dump({"samples": samples}, f)
+        onnx, card = tiny_model.write(node.root, 5)
+        with open(node.path("cut.onnx"), "wb") as f, open(onnx, "rb") as whole:
+            f.write(whole.read()[:-700])
+        for name, pack, words in (
+            ("corrupted", lambda: node.pack(node.path("cut.onnx"), card), ""),
+            ("wrong classes", lambda: node.push(6, classes=3), "output0"),
+            ("gate", lambda: node.push(7, "--golden", golden), ""),
+        ):
+            digest = pack()
+            node.model_verb("check", "tiny")
+            wait_gone(node, digest)
+            reason = next(q for q in node.update()["quarantine"] if q["digest"] == digest)
+            check(words in reason["reason"], f"{name}: {reason}")
+            check(node.active() == node.first, f"{name}: it took over")
+            check(node.model()["rung"] == "engine", f"{name}: the old one does not serve")
+            if name == "corrupted":
+                check("admit-rejected" in node.event_names(), "no event says so")
+        tail = node.results()[-1]
+        check(tail["model"]["digest"] == node.first, f"results are of {tail['model']}")
+
+
+def worse_in_production_is_rolled_back():
+    with tiny_node(observe="4s") as node:
+        time.sleep(2.5)
+        blind = node.push(11, score=0.01)
+        wait_gone(node, blind)
+        node.wait_active(node.first)
+        reason = next(q for q in node.update()["quarantine"] if q["digest"] == blind)
+        check("detections" in reason["reason"], f"{reason}")
+        names = node.event_names()
+        check("rolled-back" in names and "canary-result" in names, f"{names}")
+        time.sleep(2.5)
+        slow = node.push(12, layers=7)
+        wait_gone(node, slow)
+        node.wait_active(node.first)
+        reason = next(q for q in node.update()["quarantine"] if q["digest"] == slow)
+        check("p95" in reason["reason"] or "per second" in reason["reason"], f"{reason}")
+        node.model_verb("check", "tiny")
+        node.wait_reason("quarantined", 5)
+        text = node.model_verb("explain", "tiny")
+        check("quarantine" in text, f"explain says {text}")
+        check(node.active() == node.first, "it was offered again")
+        again = node.push(13)
+        node.wait_active(again)
+        history = json.loads(node.ctl("model", "history", "tiny", "--json").stdout)["history"]
+        check([h["what"] for h in history].count("rolled back") == 2, f"{history}")
+        results_follow(node)
+
+
+def operators_pin_wait_and_go_back():
+    with tiny_node(observe="0") as node:
+        node.model_verb("pin", "tiny")
+        second = node.push(2)
+        node.model_verb("check", "tiny")
+        time.sleep(1.5)
+        check(node.active() == node.first, "pinned, and yet it moved")
+        check("pinned" in node.model_verb("explain", "tiny"), "explain does not say so")
+        node.model_verb("unpin", "tiny")
+        node.wait_active(second)
+        node.model_verb("rollback", "tiny")
+        node.wait_active(node.first)
+        node.model_verb("check", "tiny")
+        node.wait_reason("rolled back by the operator")
+        node.model_verb("rollback", "tiny", fails=True)
+        node.model_verb("pin", "tiny", second)
+        node.wait_active(second)
+        node.model_verb("unpin", "tiny")
+        hour = time.gmtime(time.time() + 7200).tm_hour
+        window = f'{{from: "{hour:02}:00", to: "{hour:02}:01", tz: utc}}'
+        node.configure("0", f"    window: {window}")
+        check(node.ctl("reload").returncode == 0, "reload")
+        third = node.push(3)
+        node.wait_update(lambda u: u["phase"] == "wait", 20, "it waits for its window")
+        check("window" in node.model_verb("explain", "tiny"), "explain does not say so")
+        node.model_verb("cancel", "tiny")
+        node.wait_reason("cancelled")
+        node.model_verb("check", "tiny")
+        node.wait_reason("quarantined: cancelled")
+        check(node.active() == second, "cancelled, and yet it moved")
+        text = node.model_verb("pull", "tiny")
+        check(third in text, f"pull says {text}")
+        node.wait_active(third)
+        node.configure("0", "    rollout: 0")
+        check(node.ctl("reload").returncode == 0, "reload")
+        node.push(4)
+        node.model_verb("check", "tiny")
+        node.wait_reason("rollout")
+        check("stands at" in node.model_verb("explain", "tiny"), "explain does not say so")
+        for verb in (["list"], ["show", "tiny"], ["explain", "tiny"], ["history", "tiny"]):
+            done = node.ctl("model", *verb, "--json")
+            check(done.returncode == 0 and json.loads(done.stdout), f"{verb}: {done.stderr}")
+            check(node.ctl("model", *verb).stdout.strip(), f"{verb}: nothing for people")
+
+
+SIGNED = "    signature: {{required: true, keys: [{pub}]}}"
+
+
+def only_signed_and_newer_models_are_taken():
+    with tiny_node(start=False) as node:
+        node.make_key()
+        node.configure("0", SIGNED.format(pub=node.path("pub.pem")))
+        first = node.push(21, "--seq", "5")
+        node.start()
+        node.wait_active(first, 60)
+        check(node.update()["seq_high"] == 5, "the mark was not kept")
+        old = node.push(22, "--seq", "4")
+        wait_gone(node, old)
+        check("verify-failed" in node.event_names(), "no event says so")
+        twin = node.push(23, "--seq", "5")
+        wait_gone(node, twin)
+        reasons = " ".join(q["reason"] for q in node.update()["quarantine"])
+        check("older" in reasons and "equivocation" in reasons, reasons)
+        key, node.key = node.key, None
+        node.push(24, "--seq", "6")
+        node.model_verb("check", "tiny")
+        node.wait_reason("no signature")
+        check(node.active() == first, "an unsigned model took over")
+        node.key = key
+        node.ctl("bundle", "sign", f"oci:{node.path('registry')}:stable", "--key", key)
+        node.wait_update(lambda u: u["seq_high"] == 6, 20, "the signature that came later")
+        node.model_verb("pin", "tiny", old, "--allow-downgrade")
+        node.wait_active(old)
+        check(node.update()["seq_high"] == 6, "the mark was lowered")
+
+
+class Story:
+    """A node that is killed at every turn, and what must hold of its disk."""
+
+    def __init__(self, node: TinyNode):
+        self.node, self.seq, self.digests = node, 0, []
+        self.high = -1
+
+    def push(self) -> str:
+        self.seq += 1
+        self.digests.append(self.node.push(1000 + self.seq, "--seq", str(self.seq)))
+        return self.digests[-1]
+
+    def check_disk(self):
+        record = self.node.record()
+        check(record["active"]["digest"] in self.digests[-3:], f"active: {record}")
+        check(record["history"]["seq"] >= self.high, f"the mark was lowered: {record}")
+        self.high = record["history"]["seq"]
+        for slot in ("active", "previous"):
+            digest = record.get(slot, {}).get("digest")
+            if digest:
+                self.check_blobs(digest)
+
+    def check_blobs(self, digest: str):
+        blobs = self.node.path("var/lib/picket/blobs/sha256")
+        with open(os.path.join(blobs, digest[7:]), encoding="utf-8") as f:
+            manifest = json.load(f)
+        for part in manifest["layers"]:
+            path = os.path.join(blobs, part["digest"][7:])
+            check(os.path.getsize(path) == part["size"], f"{path} is not whole")
+
+
+def begin_killing(node: TinyNode) -> Story:
+    node.make_key()
+    node.configure("0", SIGNED.format(pub=node.path("pub.pem")))
+    told = Story(node)
+    first = told.push()
+    node.start()
+    node.wait_active(first, 60)
+    node.stop()
+    return told
+
+
+def wait_end(node: TinyNode, digest: str, timeout: float = 20) -> int | None:
+    """The exit code of a picketd that died, or None once the model is active."""
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        if not node.running():
+            code, node.child = node.child.returncode, None
+            return code
+        status = node.status()
+        update = status["models"][0]["update"] if status else {}
+        active = (update.get("active") or {}).get("digest")
+        if active == digest and update["phase"] == "idle":
+            return None
+        time.sleep(0.05)
+    raise AssertionError(f"neither dead nor updated: {node.status()}\n{node.log_tail()}")
+
+
+def recover(told: Story, digest: str):
+    told.check_disk()
+    told.node.start()
+    told.node.wait_active(digest)
+    told.node.wait_rung("tiny", "engine", 20)
+    check(told.node.stop() == 0, "it does not stop cleanly")
+    told.check_disk()
+
+
+def every_crash_point_recovers():
+    """Dies at the k-th point that it passes, for every k (by default: as many as time allows)."""
+    limit_s, step = (1e9, 1) if LONG else (15, 4)
+    with tiny_node(start=False) as node:
+        told = begin_killing(node)
+        started, k, died = time.monotonic(), 1, 0
+        while time.monotonic() - started < limit_s:
+            digest = told.push()
+            node.start(env={"PICKET_FAULT": str(k)})
+            code = wait_end(node, digest)
+            if code is None:
+                node.stop()
+                break  # there is no k-th point in a whole update
+            check(code == FAULT_EXIT, f"point {k}: exit {code}\n{node.log_tail()}")
+            died += 1
+            recover(told, digest)
+            k += step
+        check(died >= 3, f"only {died} points")
+        story.keep_figures(crash_points=died, crash_points_last_k=k)
+
+
+def random_kills_recover():
+    rounds = 200 if LONG else 4
+    rng = random.Random(os.environ.get("PICKET_SEED", "5eed"))
+    with tiny_node(start=False) as node:
+        told = begin_killing(node)
+        killed = 0
+        for _ in range(rounds):
+            digest = told.push()
+            node.start()
+            time.sleep(rng.uniform(0.05, 1.6))
+            if node.running():
+                os.killpg(node.child.pid, signal.SIGKILL)
+                node.child.wait()
+                killed += 1
+            node.child = None
+            recover(told, digest)
+        story.keep_figures(random_kills=killed)
+
+
+REGISTRY = """runtime: {{chain: [cpu]}}
+registries:
+  {host}: {{ca: {ca}, user: node, password_file: {password}}}
+models:
+  tiny:
+    artifact: {host}/models/tiny:stable
+    poll: {{interval: 1s, backoff_max: 1s}}
+    signature: {{keys: [{pub}], model: tiny}}
+    check: {{observe: 0}}
+cameras:
+  belt: {{source: {{kind: test, rate: 25/s}}, model: tiny}}
+"""
+
+
+def follows_a_registry_over_tls():
+    servers.need("docker-registry", "htpasswd")
+    folder = tempfile.mkdtemp(prefix="picket-up-")
+    node = TinyNode(folder)
+    try:
+        node.make_key()
+        ca = servers.Authority(folder)
+        with open(node.path("password"), "w", encoding="utf-8") as f:
+            f.write("secret word")
+        auth = servers.htpasswd(folder, "node", "secret word")
+        with servers.DockerRegistry(folder, ca, auth) as registry:
+            follow_registry(node, ca, registry)
+    finally:
+        node.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def follow_registry(node: TinyNode, ca, registry):
+    target = f"{registry.host}/models/tiny:stable"
+    options = ["--ca", ca.cert, "--user", "node", "--password-file", node.path("password")]
+
+    def publish(seed: int, *more: str) -> str:
+        digest = node.push(seed, *more)
+        done = node.ctl("push", f"oci:{node.path('registry')}:stable", target, *options)
+        check(done.returncode == 0, done.stderr)
+        return digest
+
+    fields = {"host": registry.host, "ca": ca.cert, "password": node.path("password")}
+    node.write_config(REGISTRY.format(pub=node.path("pub.pem"), **fields))
+    first = publish(31, "--seq", "1")
+    node.start()
+    node.wait_active(first, 60)
+    node.wait_rung("tiny", "engine", 30)
+    second = publish(32, "--seq", "2")
+    node.wait_active(second)
+    node.wait_event("key ")
+    key, node.key = node.key, None
+    publish(33, "--seq", "3")
+    node.wait_reason("no signature")
+    node.key = key
+    other = publish(34, "--seq", "4", "--name", "another")
+    wait_gone(node, other)
+    registry.child.kill()
+    registry.child.wait()
+    node.wait_update(lambda u: u["failures"] > 0, 20, "failures of polls")
+    check(node.active() == second and node.model()["rung"] == "engine", "it stopped serving")
+    check("tries in a row failed" in node.model_verb("explain", "tiny"), "explain does not say so")
+    with registry:
+        third = publish(35, "--seq", "5")
+        node.wait_active(third)
+    etag = node.path("run/picket/poll-tiny.json")
+    with open(etag, encoding="utf-8") as f:
+        check(json.load(f)["etag"], "polls are not cheap: no etag is kept")
+
+
+def engines_of_both_models_come_back_after_a_new_driver():
+    """A new driver gives other engine keys: as if none of the files were there."""
+    with tiny_node(observe="0") as node:
+        node.wait_active(node.push(2))
+        node.stop()
+        folder = node.path("var/lib/picket/engines")
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        node.start()
+        node.wait_rung("tiny", "engine", 30)
+
+        def both(_status):
+            done = [e for e in node.events() if e["name"] == "build-done"]
+            return sum(e["fields"]["kind"] == "tuned" for e in done) == 2
+
+        node.wait_for(both, 20, "the engine of the model before")
+        after = node.last_event_id()
+        node.model_verb("rollback", "tiny")
+        node.wait_active(node.first)
+        check("build-started" not in node.event_names(after), "the way back needs a build")
+
+
+def damaged_store_heals_from_the_registry():
+    with tiny_node() as node:
+        node.stop()
+        record = node.record()
+        blobs = node.path("var/lib/picket/blobs/sha256")
+        with open(os.path.join(blobs, record["active"]["digest"][7:]), encoding="utf-8") as f:
+            layer = json.load(f)["layers"][0]["digest"][7:]
+        path = os.path.join(blobs, layer)
+        os.chmod(path, 0o600)
+        with open(path, "r+b") as f:
+            f.seek(100)
+            f.write(b"rot")
+        node.start()
+        node.wait_rung("tiny", "engine", 30)
+        check(node.active() == node.first, "another one is active")
+
+
+sys.exit(
+    story.run(
+        tag_move_swaps_without_a_lost_frame,
+        bad_models_are_rejected_and_the_old_one_serves,
+        worse_in_production_is_rolled_back,
+        operators_pin_wait_and_go_back,
+        only_signed_and_newer_models_are_taken,
+        follows_a_registry_over_tls,
+        damaged_store_heals_from_the_registry,
+        engines_of_both_models_come_back_after_a_new_driver,
+        many_good_and_bad_swaps,
+        every_crash_point_recovers,
+        random_kills_recover,
+    )
+)
