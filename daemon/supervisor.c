@@ -400,8 +400,9 @@ static bool has_process(const struct pk_supervisor *supervisor)
 static int send_config(struct pk_supervisor *supervisor)
 {
 	supervisor->n_open++;
-	return pk_channel_send(&supervisor->channel,
+	int r = pk_channel_send(&supervisor->channel,
 		json_pack("{s:s, s:s}", "type", "config", "yaml", supervisor->yaml));
+	return r == -EPIPE ? 0 : r; // it has ended already: the pidfd tells how
 }
 
 static int spawn(struct pk_supervisor *supervisor, int worker_fd, struct pk_err *err)

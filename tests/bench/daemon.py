@@ -26,13 +26,15 @@ BARS = {
 }
 CLIENTS, REQUESTS = 50, 20
 IDLE_S, LOAD_S = 20, 12
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_s(pid: int) -> float:
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    """Of all threads; ticks would be too coarse."""
+    total_ns = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat", encoding="utf-8") as f:
+            total_ns += int(f.read().split()[0])
+    return total_ns / 1e9
 
 
 def rss_mib(pid: int) -> float:

@@ -117,6 +117,11 @@ class Chaos:
         except AssertionError:
             return 0  # it was over before it was seen
 
+    def build_ends(self, after: int) -> str:
+        """The message of the first build that ended since."""
+        ends = ("build-failed", "build-done")
+        return next((e["message"] for e in self.node.events(after) if e["name"] in ends), "")
+
     def kill_builder(self):
         after = self.node.last_event_id()
         pid = self.build()
@@ -124,8 +129,9 @@ class Chaos:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
-                return
-            self.event("engine", after)
+                return  # it was done
+            told = self.node.wait_for(lambda _s: self.build_ends(after), 15, "the build's end")
+            check("killed by SIGKILL" in told or "built in" in told, told)
 
     def starve_builder(self):
         pid = self.build()
