@@ -182,8 +182,8 @@ FILES = [
     ".SH ENVIRONMENT",
     ".TP\nPICKET_ROOT\nA folder below which every path is moved.",
     ".TP\nPICKET_LIBEXEC\nThe folder of picket\\-worker and picket\\-build.",
-    ".TP\nPICKET_SYSROOT\nA folder from which /sys, /proc and /etc of the machine are read instead; "
-    "for tests.",
+    ".TP\nPICKET_SYSROOT\nA folder from which /sys, /proc and /etc of the machine are read "
+    "instead; for tests.",
 ]
 
 
