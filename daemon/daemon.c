@@ -704,10 +704,9 @@ json_t *pk_daemon_status_json(const struct pk_daemon *daemon)
 		"uptime_s", (double)(pk_now_ns() - daemon->started_ns) / (double)PK_NS_PER_S,
 		"config", config_json(daemon), "worker", worker_json(daemon), "rss_bytes",
 		(json_int_t)pk_rss_bytes(), "models", pk_models_json(&daemon->models), "cameras",
-		pk_cameras_json(&daemon->cameras), "sinks",
-		pk_sinks_json(&daemon->sinks), "alarms", alarms_json(daemon), "builder",
-		pk_builder_json(daemon->builder), "health", pk_monitor_json(&daemon->monitor),
-		"status", line);
+		pk_cameras_json(&daemon->cameras), "sinks", pk_sinks_json(&daemon->sinks), "alarms",
+		alarms_json(daemon), "builder", pk_builder_json(daemon->builder), "health",
+		pk_monitor_json(&daemon->monitor), "status", line);
 }
 
 void pk_daemon_write_metrics(const struct pk_daemon *daemon, bool open, struct pk_buf *out)

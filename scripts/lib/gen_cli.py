@@ -240,13 +240,14 @@ def picketctl_page(verbs: list[dict], program: str) -> str:
     )
 
 
-WORKER = """picket\\-worker is started by picketd(8) and talks to it over descriptor 3; it is of no use by itself.
-It takes pictures from all cameras, runs the engines on them and gives the results to the sinks. It may be killed at any time:
-picketd starts it again, and says why it ended."""
+WORKER = """picket\\-worker is started by picketd(8) and talks to it over descriptor 3; alone it is of no use.
+It takes pictures from all cameras, runs the engines on them and gives the results to the sinks.
+It may be killed at any time: picketd starts it again, and says why it ended."""
 
-BUILD = """picket\\-build is started by picketd(8) for one build: it reads one job from its standard input and writes lines of JSON.
-Before it parses anything it shuts itself in: system calls are limited by seccomp to those that building takes (no network, no
-other program, no other process), and where the kernel has Landlock, files to those that the job names.
+BUILD = """picket\\-build is started by picketd(8) for one build: it reads one job from its input and writes
+lines of JSON. Before it parses anything it shuts itself in: system calls are limited by seccomp to
+those that building takes (no network, no other program, no other process), and where the kernel has
+Landlock, files to those that the job names.
 .TP
 \\-\\-try\\-sandbox
 Says what the sandbox refuses on this machine; exit status 0 when everything is refused that should be."""

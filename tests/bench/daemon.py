@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What picketd costs and how fast it answers: idle, control requests, start, stop, build under load."""
+"""What picketd costs and how fast it answers: idle, requests, start, stop, build under load."""
 
 import argparse
 import json
