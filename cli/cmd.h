@@ -20,6 +20,7 @@ int pk_cmd_push(int argc, char **argv);
 int pk_cmd_bundle(int argc, char **argv);
 int pk_cmd_key(int argc, char **argv);
 int pk_cmd_status(int argc, char **argv);
+int pk_cmd_camera(int argc, char **argv);
 int pk_cmd_cameras(int argc, char **argv);
 int pk_cmd_model(int argc, char **argv);
 int pk_cmd_models(int argc, char **argv);

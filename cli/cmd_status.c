@@ -50,6 +50,20 @@ static void print_cameras(const json_t *cameras)
 	}
 }
 
+static void print_sinks(const json_t *sinks)
+{
+	size_t i;
+	json_t *sink;
+	json_array_foreach (sinks, i, sink) {
+		const char *cause = pk_json_text(sink, "cause");
+		printf("  sink %s: ", pk_json_text(sink, "name"));
+		pk_print_word(pk_json_text(sink, "state"), 0);
+		printf("%s%s%s, %.0f results, %.0f dropped\n", cause[0] ? " (" : "", cause,
+			cause[0] ? ")" : "", pk_json_number(sink, "taken"),
+			pk_json_number(sink, "dropped"));
+	}
+}
+
 static void print_status(const json_t *status)
 {
 	const json_t *worker = json_object_get(status, "worker");
@@ -68,6 +82,7 @@ static void print_status(const json_t *status)
 	print_alarms(json_object_get(status, "alarms"));
 	print_models(json_object_get(status, "models"));
 	print_cameras(json_object_get(status, "cameras"));
+	print_sinks(json_object_get(status, "sinks"));
 }
 
 int pk_cmd_status(int argc, char **argv)

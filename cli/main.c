@@ -17,6 +17,7 @@ struct verb {
 static const struct verb verbs[] = {
 	{"status", pk_cmd_status, "one look at everything: cameras, models, alarms"},
 	{"cameras", pk_cmd_cameras, "each camera: state, rate, frame age, rung"},
+	{"camera", pk_cmd_camera, "look at one camera: formats, rate, jitter, a picture"},
 	{"model", pk_cmd_model,
 		"models and their updates: list, show, pull, pin, rollback, explain, …"},
 	{"models", pk_cmd_models, NULL}, // model list

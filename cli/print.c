@@ -26,6 +26,7 @@ static const struct {
 	{"cpu", YELLOW},
 	{"starting", YELLOW},
 	{"retrying", YELLOW},
+	{"degraded", YELLOW},
 	{"warning", YELLOW},
 	{"passthrough", RED},
 	{"stopped", RED},

@@ -142,6 +142,50 @@ static void check_sink_paths(struct check *c)
 		}
 }
 
+// Of two keys that only mean something together.
+struct pair {
+	const char *key, *needs;
+};
+
+static void check_sink(struct check *c, const struct pk_yaml_node *sink)
+{
+	static const struct pair pairs[] = {
+		{"cert", "key"}, {"key", "cert"}, {"cert", "ca"}, {"password_file", "user"}};
+	const struct pk_yaml_node *kind = pk_yaml_get(sink, "kind");
+	const struct pk_yaml_node *user = pk_yaml_get(sink, "user");
+
+	for (size_t i = 0; i < PK_ARRAY_LEN(pairs); i++) {
+		const struct pk_yaml_node *node = pk_yaml_get(sink, pairs[i].key);
+		if (usable(node) && !usable(pk_yaml_get(sink, pairs[i].needs)))
+			FOUND(c, node, "%s needs `%s` beside it", pairs[i].key, pairs[i].needs);
+	}
+	if (usable(kind) && strcmp(kind->text, "restream") == 0 && usable(user) &&
+		!usable(pk_yaml_get(sink, "password_file")))
+		FOUND(c, user, "user needs `password_file` beside it");
+}
+
+static bool same_listener(const struct pk_sink_config *a, const struct pk_sink_config *b)
+{
+	return a->kind == PK_SINK_RESTREAM && b->kind == PK_SINK_RESTREAM && a->port == b->port;
+}
+
+// The second server could not listen.
+static void check_sink_ports(struct check *c)
+{
+	const struct pk_config *config = c->config;
+	const struct pk_yaml_node *table = pk_yaml_get(c->root, "sinks");
+
+	for (size_t i = 1; i < config->n_sinks; i++)
+		for (size_t j = 0; j < i; j++) {
+			const struct pk_sink_config *a = &config->sinks[j], *b = &config->sinks[i];
+			if (!same_listener(a, b))
+				continue;
+			FOUND(c, pk_yaml_get(table, b->name),
+				"sinks `%s` and `%s` have the same port", a->name, b->name);
+			break;
+		}
+}
+
 static void check_retries(struct check *c)
 {
 	const struct pk_yaml_node *build = pk_yaml_get(c->root, "build");
@@ -201,10 +245,12 @@ int pk_config_check(const struct pk_config *config, const struct pk_yaml_node *r
 	check_retries(&c);
 	each(&c, "models", check_chain);
 	each(&c, "cameras", check_camera);
+	each(&c, "sinks", check_sink);
 	for (size_t i = 0; i < config->n_models; i++) {
 		check_signature(&c, &config->models[i]);
 		check_window(&c, &config->models[i]);
 	}
 	check_sink_paths(&c);
+	check_sink_ports(&c);
 	return c.n_found > 0 ? -EINVAL : 0;
 }

@@ -15,25 +15,64 @@ enum pk_source_kind {
 	PK_SOURCE_TEST,
 	PK_SOURCE_RTSP,
 	PK_SOURCE_GST,
+	PK_SOURCE_V4L2,
+	PK_SOURCE_CSI,
+	PK_SOURCE_HTTP,
+	PK_SOURCE_IMAGES,
+	PK_N_SOURCE_KINDS,
+};
+
+// What a v4l2 device is asked for.
+enum pk_v4l2_format {
+	PK_V4L2_ANY,
+	PK_V4L2_MJPEG,
+	PK_V4L2_YUYV,
+	PK_V4L2_UYVY,
+	PK_V4L2_NV12,
+	PK_V4L2_I420,
+	PK_V4L2_GRAY8,
+	PK_V4L2_H264,
+	PK_V4L2_H265,
+	PK_N_V4L2_FORMATS,
 };
 
 enum pk_sink_kind {
 	PK_SINK_JSONL,
 	PK_SINK_SNAPSHOT,
+	PK_SINK_MQTT,
+	PK_SINK_RESTREAM,
 };
 
 // Every string is owned by the snapshot and never NULL unless the comment says so.
 struct pk_source_config {
 	enum pk_source_kind kind;
-	char *uri;          // file: path; rtsp: rtsp[s]://…; "" otherwise
-	char *launch;       // gst: elements ending in raw video; "" otherwise
-	char *pattern;      // test: a videotestsrc pattern name, default "ball"
-	int width, height;  // test: frame size in pixels, defaults 640 x 480
-	double rate_hz;     // test: frames per second, default 15
-	bool loop;          // file: start again at the end
-	bool paced;         // file: deliver at the clip's rate (true) or as fast as it decodes
+	char *uri;           // file, images: path; rtsp, http: address; "" otherwise
+	char *launch;        // gst: elements ending in raw video; "" otherwise
+	char *pattern;       // test: a videotestsrc pattern name, default "ball"
+	char *user;          // rtsp, http; "": none
+	char *password_file; // rtsp, http: its first line is read at each start; "": none
+	char *tls_ca;        // rtsps, https: PEM file; "": the system's
+	bool tls_verify;     // rtsps, https: the certificate must be valid
+	char *device;        // v4l2: /dev/…
+	char **controls;     // v4l2: "name=integer"
+	size_t n_controls;
+	enum pk_v4l2_format format; // v4l2
+	int sensor_id;              // csi
+	char **recovery;            // csi: program and arguments that restart the camera service
+	size_t n_recovery;
+	int width, height;  // test, csi: frame size in pixels; v4l2: 0: what the device has
+	double rate_hz;     // frames per second; v4l2: 0: what the device has
+	bool loop;          // file, images: start again at the end
+	bool paced;         // file, images: deliver at their rate (true) or as fast as they decode
 	bool tcp;           // rtsp: TCP transport (default) or UDP
+	bool resync;        // rtsp: after lost packets, nothing until the next key frame
 	int64_t latency_ns; // rtsp: jitter buffer
+};
+
+// How long the pictures must look so before it is said; 0: not looked at.
+struct pk_picture_checks {
+	int64_t frozen_ns, black_ns, covered_ns, blurred_ns;
+	bool restart; // a frozen source is started again
 };
 
 struct pk_camera_config {
@@ -46,6 +85,8 @@ struct pk_camera_config {
 	int priority;           // 0..100, default 50; higher is served first
 	int64_t first_frame_ns; // limit from start to the first frame
 	int64_t stall_ns;       // limit between frames
+	int64_t retry_max_ns;   // longest delay between tries after a failure; 0: the default
+	struct pk_picture_checks checks;
 };
 
 // When and how a model may become another (daemon/update.h).
@@ -112,6 +153,22 @@ struct pk_sink_config {
 	bool detections_only; // snapshot: only frames with detections
 	int64_t rotate_bytes; // jsonl file: starts a new one (one old kept) above this size; 0:
 			      // never
+	// mqtt and restream
+	char *host; // mqtt: broker; restream: address to listen on
+	int port;
+	char *user, *password_file; // "": none
+	// mqtt
+	char *ca, *cert, *key; // PEM files; ca "": no TLS
+	int qos;               // 0..2, of results
+	char *client_id;       // "": picket-NODE-SINK
+	char *prefix;          // topics begin with it
+	int64_t spool_bytes;   // results held while the broker is away
+	int64_t keepalive_ns;  // whole seconds count
+	int64_t retry_max_ns;  // cap of the growing delay between tries
+	// restream
+	bool encode;     // pictures without an encoded stream of their own are encoded
+	bool overlay;    // a second stream with boxes
+	int max_clients; // served at once
 };
 
 // One registry by host[:port]. Paths are absolute, or "credential:NAME" (a systemd credential of
@@ -179,6 +236,12 @@ int pk_config_parse(const char *text, size_t n, const char *name, const char *ba
 	struct pk_config **out, struct pk_problems *problems) pk_must_check;
 void pk_config_destroy(struct pk_config *config);
 PK_DEFINE_AUTO(pk_config, pk_config_destroy);
+
+// A deep copy for whoever outlives the snapshot; NULL strings become "". 0 or -ENOMEM, then dst is
+// finished already.
+int pk_source_config_copy(struct pk_source_config *dst, const struct pk_source_config *src)
+	pk_must_check;
+void pk_source_config_finish(struct pk_source_config *config);
 
 const struct pk_camera_config *pk_config_camera(const struct pk_config *config, const char *name);
 const struct pk_model_config *pk_config_model(const struct pk_config *config, const char *name);

@@ -9,15 +9,7 @@
 #include "config/config.h"
 #include "config/path.h"
 
-#define SOURCE(kind) PK_SCHEMA_BIT(PK_SOURCE_##kind)
-#define SINK(kind)   PK_SCHEMA_BIT(PK_SINK_##kind)
-
-static int verify_rtsp(const char *text, struct pk_err *err)
-{
-	if (strncmp(text, "rtsp://", 7) == 0 || strncmp(text, "rtsps://", 8) == 0)
-		return 0;
-	return pk_fail(err, -EINVAL, "must start with rtsp:// or rtsps://");
-}
+#define SINK(kind) PK_SCHEMA_BIT(PK_SINK_##kind)
 
 static int verify_name(const char *text, struct pk_err *err)
 {
@@ -39,124 +31,80 @@ static int verify_loopback(const char *text, struct pk_err *err)
 	return pk_address_loopback(text, &address, &n, err);
 }
 
-static const struct pk_schema_name source_kinds[] = {
-	{"file", PK_SOURCE_FILE, "a video file"},
-	{"test", PK_SOURCE_TEST, "a moving test picture"},
-	{"rtsp", PK_SOURCE_RTSP, "a network camera"},
-	{"gst", PK_SOURCE_GST, "GStreamer elements of your own"},
-	{NULL, 0, NULL},
-};
+// What an MQTT topic may begin with: levels that are neither empty nor wild, not the broker's own.
+static int verify_topic(const char *text, struct pk_err *err)
+{
+	size_t n = strlen(text);
+	bool bad =
+		n == 0 || *text == '/' || *text == '$' || text[n - 1] == '/' || strstr(text, "//");
+	for (size_t i = 0; i < n && !bad; i++)
+		bad = text[i] == '+' || text[i] == '#' || (unsigned char)text[i] < 0x20;
+	return bad ? pk_fail(err, -EINVAL,
+			     "must be a topic: levels between single `/`, without `+` and `#`, not "
+			     "beginning with `$`")
+		   : 0;
+}
 
 static const struct pk_schema_name sink_kinds[] = {
 	{"jsonl", PK_SINK_JSONL, "results, one JSON object a line"},
 	{"snapshot", PK_SINK_SNAPSHOT, "JPEG pictures with boxes drawn in"},
+	{"mqtt", PK_SINK_MQTT, "results and states to an MQTT broker"},
+	{"restream", PK_SINK_RESTREAM, "the video itself, over RTSP"},
 	{NULL, 0, NULL},
 };
 
-static const struct pk_schema_row source_rows[] = {
-	{.key = "kind",
-		.kind = PK_SCHEMA_ENUM,
-		.names = source_kinds,
-		.required = true,
-		PK_SCHEMA_AT(struct pk_source_config, kind),
-		.help = "What delivers the video."},
-	{.key = "uri",
-		.kind = PK_SCHEMA_PATH,
-		.resolve = pk_path_resolve,
-		.required = true,
-		PK_SCHEMA_AT(struct pk_source_config, uri),
-		.when = SOURCE(FILE),
-		.help = "The video file."},
-	{.key = "uri",
-		.kind = PK_SCHEMA_STRING,
-		.verify = verify_rtsp,
-		.required = true,
-		.max = "2048",
-		PK_SCHEMA_AT(struct pk_source_config, uri),
-		.when = SOURCE(RTSP),
-		.help = "Address of the camera's stream. A user and password in it are never "
-			"logged."},
-	{.key = "launch",
-		.kind = PK_SCHEMA_STRING,
-		.verify = verify_filled,
-		.required = true,
-		.max = "4096",
-		PK_SCHEMA_AT(struct pk_source_config, launch),
-		.when = SOURCE(GST),
-		.help = "GStreamer elements in launch syntax that end in raw video."},
-	{.key = "pattern",
-		.kind = PK_SCHEMA_STRING,
-		.verify = verify_name,
-		.def = "ball",
-		PK_SCHEMA_AT(struct pk_source_config, pattern),
-		.when = SOURCE(TEST),
-		.help = "A pattern name of GStreamer's videotestsrc."},
-	{.key = "width",
-		.kind = PK_SCHEMA_INT,
-		.def = "640",
-		.min = "16",
-		.max = "8192",
-		PK_SCHEMA_AT(struct pk_source_config, width),
-		.when = SOURCE(TEST),
-		.help = "Picture width in pixels."},
-	{.key = "height",
-		.kind = PK_SCHEMA_INT,
-		.def = "480",
-		.min = "16",
-		.max = "8192",
-		PK_SCHEMA_AT(struct pk_source_config, height),
-		.when = SOURCE(TEST),
-		.help = "Picture height in pixels."},
-	{.key = "rate",
-		.kind = PK_SCHEMA_RATE,
-		.def = "15/s",
-		.min = "0.1/s",
-		.max = "1000/s",
-		PK_SCHEMA_AT(struct pk_source_config, rate_hz),
-		.when = SOURCE(TEST),
-		.help = "Frames per second."},
-	{.key = "loop",
-		.kind = PK_SCHEMA_BOOL,
-		.def = "false",
-		PK_SCHEMA_AT(struct pk_source_config, loop),
-		.when = SOURCE(FILE),
-		.help = "Start again at the end of the file."},
-	{.key = "paced",
-		.kind = PK_SCHEMA_BOOL,
-		.def = "true",
-		PK_SCHEMA_AT(struct pk_source_config, paced),
-		.when = SOURCE(FILE),
-		.help = "Deliver at the file's own rate; false: as fast as it decodes."},
-	{.key = "tcp",
-		.kind = PK_SCHEMA_BOOL,
-		.def = "true",
-		PK_SCHEMA_AT(struct pk_source_config, tcp),
-		.when = SOURCE(RTSP),
-		.help = "Carry the stream over TCP; false: over UDP."},
-	{.key = "latency",
+static const struct pk_schema_row checks_rows[] = {
+	{.key = "frozen",
 		.kind = PK_SCHEMA_DURATION,
-		.def = "200ms",
+		.def = "30s",
 		.min = "0",
-		.max = "10s",
-		PK_SCHEMA_AT(struct pk_source_config, latency_ns),
-		.when = SOURCE(RTSP),
-		.help = "Jitter buffer: packets are waited for so long. Adds to the age of a "
-			"frame."},
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_picture_checks, frozen_ns),
+		.help = "Pictures that do not change at all for so long are frozen; 0: not looked "
+			"at."},
+	{.key = "black",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "10s",
+		.min = "0",
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_picture_checks, black_ns),
+		.help = "Pictures that are black for so long are reported; 0: not looked at."},
+	{.key = "covered",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "10s",
+		.min = "0",
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_picture_checks, covered_ns),
+		.help = "Pictures of one even shade for so long are reported: something is before "
+			"the lens; 0: not looked at."},
+	{.key = "blurred",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "1m",
+		.min = "0",
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_picture_checks, blurred_ns),
+		.help = "Pictures with less than a third of this camera's usual detail for so long "
+			"are reported; 0: not looked at."},
+	{.key = "restart",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "true",
+		PK_SCHEMA_AT(struct pk_picture_checks, restart),
+		.help = "A frozen source is started again, at most once in the time of `frozen`, "
+			"which doubles each time up to an hour."},
 	{NULL},
 };
 
-static const struct pk_schema source_schema = {
-	.noun = "source",
-	.rows = source_rows,
-	.size = sizeof(struct pk_source_config),
-	.kind_key = "kind",
+static const struct pk_schema checks_schema = {
+	.noun = "checks",
+	.rows = checks_rows,
+	.size = sizeof(struct pk_picture_checks),
 };
 
 static const struct pk_schema_row camera_rows[] = {
 	{.key = "source",
 		.kind = PK_SCHEMA_MAP,
 		.required = true,
-		.child = &source_schema,
+		.child = &pk_config_source_schema,
 		PK_SCHEMA_AT(struct pk_camera_config, source),
 		.help = "Where the video comes from."},
 	{.key = "model",
@@ -202,6 +150,20 @@ static const struct pk_schema_row camera_rows[] = {
 		.max = "10m",
 		PK_SCHEMA_AT(struct pk_camera_config, stall_ns),
 		.help = "No frame so long after the last: the source is started again."},
+	{.key = "retry_max",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "30s",
+		.min = "1s",
+		.max = "1h",
+		PK_SCHEMA_AT(struct pk_camera_config, retry_max_ns),
+		.help = "A lost source is tried again after half a second, then after twice as "
+			"long each time, at most so long (refused credentials: 30 s to 10 min)."},
+	{.key = "checks",
+		.kind = PK_SCHEMA_MAP,
+		.child = &checks_schema,
+		PK_SCHEMA_AT(struct pk_camera_config, checks),
+		.help = "Looks at the pictures themselves, once a second (not of `file`, `images` "
+			"and `test`)."},
 	{NULL},
 };
 
@@ -337,6 +299,154 @@ static const struct pk_schema_row sink_rows[] = {
 		PK_SCHEMA_AT(struct pk_sink_config, detections_only),
 		.when = SINK(SNAPSHOT),
 		.help = "Only frames in which something was found."},
+	{.key = "host",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_filled,
+		.required = true,
+		.max = "253",
+		PK_SCHEMA_AT(struct pk_sink_config, host),
+		.when = SINK(MQTT),
+		.example = "broker.example",
+		.help = "The broker."},
+	{.key = "listen",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_filled,
+		.def = "127.0.0.1",
+		.max = "253",
+		PK_SCHEMA_AT(struct pk_sink_config, host),
+		.when = SINK(RESTREAM),
+		.help = "Address to listen on; `0.0.0.0` or `::` for all. Everyone who reaches it "
+			"sees "
+			"the video, unless there is a `user`."},
+	{.key = "port",
+		.kind = PK_SCHEMA_INT,
+		.def = "1883",
+		.min = "1",
+		.max = "65535",
+		PK_SCHEMA_AT(struct pk_sink_config, port),
+		.when = SINK(MQTT),
+		.help = "The broker's port; with TLS usually 8883."},
+	{.key = "port",
+		.kind = PK_SCHEMA_INT,
+		.def = "8554",
+		.min = "1",
+		.max = "65535",
+		PK_SCHEMA_AT(struct pk_sink_config, port),
+		.when = SINK(RESTREAM),
+		.help = "Port of the RTSP server; a camera is at `rtsp://NODE:PORT/CAMERA`."},
+	{.key = "user",
+		.kind = PK_SCHEMA_STRING,
+		.max = "256",
+		PK_SCHEMA_AT(struct pk_sink_config, user),
+		.when = SINK(MQTT) | SINK(RESTREAM),
+		.unset = "none",
+		.help = "Who may connect (mqtt: as whom)."},
+	{.key = "password_file",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve,
+		PK_SCHEMA_AT(struct pk_sink_config, password_file),
+		.when = SINK(MQTT) | SINK(RESTREAM),
+		.unset = "no password",
+		.help = "A file with the password in its first line."},
+	{.key = "ca",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve,
+		PK_SCHEMA_AT(struct pk_sink_config, ca),
+		.when = SINK(MQTT),
+		.unset = "no TLS",
+		.help = "Certificates (PEM) of whom to trust; turns TLS on. The broker's name is "
+			"checked."},
+	{.key = "cert",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve,
+		PK_SCHEMA_AT(struct pk_sink_config, cert),
+		.when = SINK(MQTT),
+		.unset = "none",
+		.help = "This node's own certificate (PEM), with `key`."},
+	{.key = "key",
+		.kind = PK_SCHEMA_PATH,
+		.resolve = pk_path_resolve,
+		PK_SCHEMA_AT(struct pk_sink_config, key),
+		.when = SINK(MQTT),
+		.unset = "none",
+		.help = "The private key (PEM, not encrypted) of `cert`."},
+	{.key = "qos",
+		.kind = PK_SCHEMA_INT,
+		.def = "1",
+		.min = "0",
+		.max = "2",
+		PK_SCHEMA_AT(struct pk_sink_config, qos),
+		.when = SINK(MQTT),
+		.help = "Of results. 0: what is on its way when a connection breaks is lost; 1: "
+			"nothing is, but some come twice then; 2: once, as far as the broker "
+			"keeps its sessions."},
+	{.key = "client_id",
+		.kind = PK_SCHEMA_STRING,
+		.max = "128",
+		PK_SCHEMA_AT(struct pk_sink_config, client_id),
+		.when = SINK(MQTT),
+		.unset = "picket-NODE-SINK",
+		.help = "What the broker knows this connection by; must be unique there."},
+	{.key = "prefix",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_topic,
+		.def = "picket",
+		.max = "128",
+		PK_SCHEMA_AT(struct pk_sink_config, prefix),
+		.when = SINK(MQTT),
+		.help = "Topics are `PREFIX/NODE/…`."},
+	{.key = "spool",
+		.kind = PK_SCHEMA_BYTES,
+		.def = "8MiB",
+		.min = "64KiB",
+		.max = "1GiB",
+		PK_SCHEMA_AT(struct pk_sink_config, spool_bytes),
+		.when = SINK(MQTT),
+		.help = "Memory for results while the broker is away or slow; when it is full the "
+			"oldest "
+			"are dropped and counted."},
+	{.key = "keepalive",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "15s",
+		.min = "5s",
+		.max = "18h",
+		PK_SCHEMA_AT(struct pk_sink_config, keepalive_ns),
+		.when = SINK(MQTT),
+		.help = "A connection on which nothing is answered for so long is taken for dead "
+			"(twice "
+			"as long when nothing was to be sent)."},
+	{.key = "retry_max",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "1m",
+		.min = "1s",
+		.max = "1d",
+		PK_SCHEMA_AT(struct pk_sink_config, retry_max_ns),
+		.when = SINK(MQTT),
+		.help = "The longest wait between two tries to connect; waits grow from 1 s."},
+	{.key = "encode",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "false",
+		PK_SCHEMA_AT(struct pk_sink_config, encode),
+		.when = SINK(RESTREAM),
+		.help = "Cameras that deliver raw pictures are encoded, while someone watches; "
+			"needs an "
+			"H.264 encoder."},
+	{.key = "overlay",
+		.kind = PK_SCHEMA_BOOL,
+		.def = "false",
+		PK_SCHEMA_AT(struct pk_sink_config, overlay),
+		.when = SINK(RESTREAM),
+		.help = "A second stream `/CAMERA/overlay` with boxes drawn in, encoded while "
+			"someone "
+			"watches; needs an H.264 encoder."},
+	{.key = "max_clients",
+		.kind = PK_SCHEMA_INT,
+		.def = "8",
+		.min = "1",
+		.max = "64",
+		PK_SCHEMA_AT(struct pk_sink_config, max_clients),
+		.when = SINK(RESTREAM),
+		.help = "Connections served at once; more are closed."},
 	{NULL},
 };
 

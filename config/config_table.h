@@ -6,6 +6,7 @@
 
 extern const struct pk_schema pk_config_schema;
 // Parts of it that are compared by themselves.
+extern const struct pk_schema pk_config_source_schema;
 extern const struct pk_schema pk_config_camera_schema;
 extern const struct pk_schema pk_config_model_schema;
 extern const struct pk_schema pk_config_sink_schema;

@@ -528,12 +528,27 @@ static bool is_ambiguous(
 	return false;
 }
 
+// Kinds may share a key and its member but not its default: the one that applies is set.
+static void choose_defaults(const struct pk_schema *schema, uint32_t when, void *obj)
+{
+	for (const struct pk_schema_row *row = schema->rows; row->key; row++) {
+		bool chosen = row->when != 0 && pk_schema_applies(row, when) && row->def;
+		if (!chosen || row->kind == PK_SCHEMA_LIST || pk_schema_value_owned(row->kind))
+			continue;
+		int rc = init_scalar(row, obj);
+		assert(rc == 0); // else the table is wrong
+		(void)rc;
+	}
+}
+
 static void decode_map(
 	struct decode *d, const struct pk_schema *schema, struct pk_yaml_node *map, void *obj)
 {
 	uint32_t when = decode_kind(d, schema, map, obj);
 	uint64_t meant = 0;
 
+	if (when != ~0u)
+		choose_defaults(schema, when, obj);
 	for (struct pk_yaml_node *node = map->first; node; node = node->next) {
 		const struct pk_schema_row *other;
 		const struct pk_schema_row *row = pk_schema_find(schema, node->key, when, &other);

@@ -5,6 +5,12 @@
 // Members may be added within v1; what is here keeps its meaning. Without #pragma once: it is
 // included anew for each table.
 
+#ifndef PK_OBJECT
+#define PK_OBJECT(name, help)
+#define PK_MEMBER(object, member, type, help)
+#define PK_OBJECT_LIST_EMPTY
+#endif
+
 PK_OBJECT(status, "one look at everything")
 PK_MEMBER(status, "node", "string", "name of the node")
 PK_MEMBER(status, "version", "string", "of Picket")
@@ -65,6 +71,7 @@ PK_MEMBER(camera, "fps", "number", "results a second, last 10 to 20 s")
 PK_MEMBER(camera, "age_p50_ms", "number", "picture to result, median")
 PK_MEMBER(camera, "age_p99_ms", "number", "picture to result, 99th percentile")
 PK_MEMBER(camera, "inference_p50_ms", "number", "one inference, median")
+PK_MEMBER(camera, "inference_p95_ms", "number", "one inference, 95th percentile")
 
 PK_OBJECT(cameras, "all cameras")
 PK_MEMBER(cameras, "cameras", "camera[]", "in the config's order")
@@ -81,6 +88,55 @@ PK_MEMBER(model, "runtime", "string?", "that serves it")
 PK_MEMBER(model, "build", "build?", "under way or queued")
 PK_MEMBER(model, "engine", "engine?", "that serves it")
 PK_MEMBER(model, "next_retry_s", "number?", "until something is tried again")
+
+PK_MEMBER(model, "update", "update", "where its updates stand")
+
+PK_OBJECT(update, "the update of a model")
+PK_MEMBER(update, "phase", "string", "idle, resolve, fetch, build, observe, …")
+PK_MEMBER(update, "reason", "string", "why it stands there")
+PK_MEMBER(update, "active", "slot?", "what serves")
+PK_MEMBER(update, "previous", "slot?", "what a rollback goes to")
+PK_MEMBER(update, "candidate", "slot?", "what is to become the next one")
+PK_MEMBER(update, "pinned", "string?", "digest, by an operator")
+PK_MEMBER(update, "seq_high", "integer", "highest sequence number that was accepted")
+PK_MEMBER(update, "attempts", "integer", "of the candidate")
+PK_MEMBER(update, "failures", "integer", "in a row")
+PK_MEMBER(update, "phase_s", "number?", "in this phase")
+PK_MEMBER(update, "next_poll_s", "number?", "until the registry is asked again")
+PK_MEMBER(update, "progress", "progress?", "of a fetch")
+PK_MEMBER(update, "quarantine", "quarantined[]", "what is not taken again, or not yet")
+PK_MEMBER(update, "baseline", "baseline?", "figures of the active model, to compare with")
+PK_MEMBER(update, "signed_only", "boolean", "a signature is demanded")
+
+PK_OBJECT(slot, "a model version")
+PK_MEMBER(slot, "digest", "string", "of its manifest")
+PK_MEMBER(slot, "version", "string?", "as its maker calls it")
+PK_MEMBER(slot, "seq", "integer?", "sequence number")
+
+PK_OBJECT(progress, "of a transfer")
+PK_MEMBER(progress, "done_bytes", "integer", "")
+PK_MEMBER(progress, "total_bytes", "integer", "")
+
+PK_OBJECT(quarantined, "a version that failed here")
+PK_MEMBER(quarantined, "digest", "string", "of its manifest")
+PK_MEMBER(quarantined, "reason", "string", "why")
+PK_MEMBER(quarantined, "count", "integer", "how often")
+PK_MEMBER(quarantined, "until_s", "integer", "seconds since 1970; 0: for ever")
+
+PK_OBJECT(baseline, "figures before an update")
+PK_MEMBER(baseline, "fps", "number", "results a second")
+PK_MEMBER(baseline, "captured_fps", "number", "pictures a second")
+PK_MEMBER(baseline, "p95_ms", "number", "one inference")
+PK_MEMBER(baseline, "detections", "number", "a picture")
+
+PK_OBJECT(explanation, "why nothing happens to a model, or what does")
+PK_MEMBER(explanation, "model", "string", "its name")
+PK_MEMBER(explanation, "lines", "string[]", "for a person")
+PK_MEMBER(explanation, "update", "update", "")
+
+PK_OBJECT(history, "what became of a model")
+PK_MEMBER(history, "model", "string", "its name")
+PK_MEMBER(history, "history", "any[]", "oldest first: {time, what, …}")
 
 PK_OBJECT(models, "all models")
 PK_MEMBER(models, "models", "model[]", "in the config's order")
@@ -161,3 +217,9 @@ PK_MEMBER(done, "ok", "boolean", "")
 
 PK_OBJECT(error, "it was not done")
 PK_MEMBER(error, "error", "string", "why")
+
+#ifdef PK_OBJECT_LIST_EMPTY
+#undef PK_OBJECT
+#undef PK_MEMBER
+#undef PK_OBJECT_LIST_EMPTY
+#endif

@@ -133,6 +133,17 @@ double pk_cameras_full_fps(const struct pk_cameras *cameras, const char *name)
 	return entry ? entry->full_fps : 0;
 }
 
+void pk_cameras_note(struct pk_cameras *cameras, const json_t *message)
+{
+	const struct pk_camera_entry *entry = find(cameras, text_of(message, "name"));
+	const char *text = text_of(message, "text");
+	if (entry)
+		pk_events_post(cameras->events, PK_EVENT_CAMERA,
+			PK_FIELDS({"PICKET_CAMERA", entry->name}, {"PICKET_STATE", entry->state},
+				{"PICKET_CAUSE", text}),
+			"camera %s: %s", entry->name, text);
+}
+
 void pk_cameras_heartbeat(struct pk_cameras *cameras, const json_t *message)
 {
 	size_t i;
@@ -184,7 +195,7 @@ size_t pk_cameras_n_running(const struct pk_cameras *cameras)
 static json_t *figures_of(const struct pk_camera_entry *entry)
 {
 	static const char *const counts[] = {"captured", "inferred", "passthrough", "dropped",
-		"detections", "restarts", "sink_drops", "copies"};
+		"detections", "restarts", "sink_drops", "skipped", "copies"};
 	static const char *const figures[] = {
 		"fps", "age_p50_ms", "age_p99_ms", "inference_p50_ms", "inference_p95_ms"};
 	json_t *json = json_object();

@@ -35,6 +35,7 @@ void pk_cameras_finish(struct pk_cameras *cameras);
 void pk_cameras_apply(struct pk_cameras *cameras, const struct pk_config *config);
 void pk_cameras_heartbeat(struct pk_cameras *cameras, const json_t *message);
 void pk_cameras_message(struct pk_cameras *cameras, const json_t *message); // type "camera"
+void pk_cameras_note(struct pk_cameras *cameras, const json_t *message);    // type "camera_note"
 void pk_cameras_worker_down(struct pk_cameras *cameras, const char *cause);
 
 // How much slower inference has become on the worst camera, as a part: 0.3 is 30 %; 0: unknown.

@@ -242,9 +242,15 @@ static bool somebody_answers(const struct sockaddr_un *address)
 static gid_t give_to_group(const char *path)
 {
 	struct stat st;
-	const struct group *group = geteuid() == 0 ? getgrnam(GROUP) : NULL;
+	FILE *groups =
+		geteuid() == 0 ? fopen("/etc/group", "re") : NULL; // no name service's libraries
+	const struct group *group = NULL;
+	while (groups && (group = fgetgrent(groups)) && strcmp(group->gr_name, GROUP) != 0)
+		continue;
 	if (group && chown(path, (uid_t)-1, group->gr_gid) < 0)
 		pk_log_warning("%s: %s", path, strerror(errno));
+	if (groups)
+		fclose(groups);
 	return stat(path, &st) == 0 ? st.st_gid : getegid();
 }
 

@@ -6,7 +6,8 @@
 
 // GET  /v1/status            {node, version, uptime_s, config, worker{pid, restarts, rss_bytes},
 // rss_bytes,
-//                             models:[model], cameras:[camera], alarms:[alarm], status:"one line"}
+//                             models:[model], cameras:[camera], sinks:[sink], alarms:[alarm],
+//                             status:"one line"}
 // GET  /v1/cameras           {cameras:[camera]}
 // GET  /v1/cameras/{name}    camera
 // GET  /v1/models            {models:[model]}
@@ -30,6 +31,8 @@
 //          seq_high, attempts, failures, phase_s, next_poll_s, progress{done_bytes,
 //          total_bytes}|null, quarantine:[{digest, reason, count, until_s}], baseline|null,
 //          signed_only}
+// sink:   {name, kind, state: "ok"|"failing", cause, taken, dropped, readers, readers_dropped,
+//          waiting_bytes}   counts since the worker's sink was started
 // event:  {id, time, name, priority, message, fields{…}}   docs/EVENTS.md
 #define PK_API_STATUS  "/v1/status"
 #define PK_API_HEALTH  "/v1/health"

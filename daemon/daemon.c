@@ -31,6 +31,7 @@
 #include "daemon/monitor.h"
 #include "daemon/node_id.h"
 #include "daemon/notify.h"
+#include "daemon/sinks.h"
 #include "daemon/supervisor.h"
 #include "daemon/telemetry.h"
 #include "daemon/text.h"
@@ -54,6 +55,7 @@ struct pk_daemon {
 	struct pk_supervisor *supervisor;
 	struct pk_models models;
 	struct pk_cameras cameras;
+	struct pk_sinks sinks;
 	struct pk_telemetry telemetry;
 	struct pk_monitor monitor;
 	struct pk_notify notify;
@@ -112,6 +114,7 @@ static void on_worker_down(void *ctx, const char *cause, bool crashed, const cha
 	daemon->worker_rss_bytes = 0;
 	pk_models_worker_down(&daemon->models, cause, crashed, blamed);
 	pk_cameras_worker_down(&daemon->cameras, cause);
+	pk_sinks_worker_down(&daemon->sinks);
 	update_status(daemon);
 }
 
@@ -121,12 +124,17 @@ static void on_worker_message(void *ctx, const char *type, const json_t *message
 	if (strcmp(type, "heartbeat") == 0) {
 		(void)pk_json_opt_int(message, "rss_bytes", &daemon->worker_rss_bytes, NULL);
 		pk_cameras_heartbeat(&daemon->cameras, message);
+		pk_sinks_heartbeat(&daemon->sinks, message);
 		pk_models_heartbeat(&daemon->models, message);
 		pk_wallclock_keep(&daemon->clock);
 		update_status(daemon);
 	} else if (strcmp(type, "camera") == 0) {
 		pk_cameras_message(&daemon->cameras, message);
 		update_status(daemon);
+	} else if (strcmp(type, "sink") == 0) {
+		pk_sinks_message(&daemon->sinks, message);
+	} else if (strcmp(type, "camera_note") == 0) {
+		pk_cameras_note(&daemon->cameras, message);
 	} else {
 		if (strcmp(type, "assign_done") == 0)
 			pk_supervisor_answered(daemon->supervisor);
@@ -247,6 +255,7 @@ static int apply(struct pk_daemon *daemon, struct pk_config *config)
 	pk_models_apply(&daemon->models, config);
 	pk_cameras_apply(&daemon->cameras, config);
 	pk_monitor_apply(&daemon->monitor, config);
+	pk_sinks_apply(&daemon->sinks, config);
 	count_changes(&diff, changes);
 	pk_events_post(daemon->events, PK_EVENT_CONFIG_APPLIED,
 		PK_FIELDS({"PICKET_CONFIG", daemon->paths->config}), "config taken: %s", changes);
@@ -462,7 +471,9 @@ static void on_signal(void *ctx, pk_unused uint32_t events)
 		json_decref(problems);
 		return;
 	}
-	begin_stop(daemon, info.ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+	begin_stop(daemon, info.ssi_signo == SIGINT    ? "SIGINT"
+			   : info.ssi_signo == SIGQUIT ? "SIGQUIT"
+						       : "SIGTERM");
 }
 
 static int open_signals(struct pk_daemon *daemon, struct pk_err *err)
@@ -472,8 +483,13 @@ static int open_signals(struct pk_daemon *daemon, struct pk_err *err)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	// What else may come must not end it without its children's orderly end.
+	static const int ignored[] = {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,
+		SIGXFSZ, SIGIO, SIGTTIN, SIGTTOU};
+	for (size_t i = 0; i < PK_ARRAY_LEN(ignored); i++)
+		signal(ignored[i], SIG_IGN);
 	daemon->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (daemon->signal_fd < 0)
 		return pk_fail_errno(err, "signalfd");
@@ -526,6 +542,7 @@ static void init_views(struct pk_daemon *daemon)
 	pk_config_trial_init(&daemon->trial, daemon->paths, daemon->loop, on_trial_over, daemon);
 	pk_cleaning_init(&daemon->cleaning, daemon->loop, daemon->network, &daemon->models);
 	pk_cameras_init(&daemon->cameras, daemon->events, &daemon->models);
+	pk_sinks_init(&daemon->sinks, daemon->events);
 	pk_telemetry_init(&daemon->telemetry, daemon->loop, give_status, daemon);
 	pk_notify_init(&daemon->notify, daemon->loop, is_alive, daemon);
 }
@@ -603,6 +620,7 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 	pk_metrics_port_destroy(daemon->metrics_port);
 	pk_models_finish(&daemon->models);
 	pk_cameras_finish(&daemon->cameras);
+	pk_sinks_finish(&daemon->sinks);
 	pk_telemetry_finish(&daemon->telemetry);
 	pk_notify_finish(&daemon->notify);
 	pk_supervisor_destroy(daemon->supervisor);
@@ -625,6 +643,7 @@ int pk_daemon_run(struct pk_daemon *daemon, struct pk_err *err)
 {
 	pk_cameras_apply(&daemon->cameras, daemon->config);
 	pk_monitor_apply(&daemon->monitor, daemon->config);
+	pk_sinks_apply(&daemon->sinks, daemon->config);
 	pk_supervisor_start(daemon->supervisor);
 	pk_models_apply(&daemon->models, daemon->config);
 	pk_events_post(daemon->events, PK_EVENT_STARTED,
@@ -680,14 +699,14 @@ json_t *pk_daemon_status_json(const struct pk_daemon *daemon)
 {
 	char line[STATUS_MAX];
 	write_status(daemon, line);
-	return json_pack("{s:s, s:s, s:i, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:s}",
+	return json_pack("{s:s, s:s, s:i, s:f, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:s}",
 		"node", daemon->config->node_name, "version", PICKET_VERSION, "pid", (int)getpid(),
 		"uptime_s", (double)(pk_now_ns() - daemon->started_ns) / (double)PK_NS_PER_S,
 		"config", config_json(daemon), "worker", worker_json(daemon), "rss_bytes",
 		(json_int_t)pk_rss_bytes(), "models", pk_models_json(&daemon->models), "cameras",
-		pk_cameras_json(&daemon->cameras), "alarms", alarms_json(daemon), "builder",
-		pk_builder_json(daemon->builder), "health", pk_monitor_json(&daemon->monitor),
-		"status", line);
+		pk_cameras_json(&daemon->cameras), "sinks", pk_sinks_json(&daemon->sinks), "alarms",
+		alarms_json(daemon), "builder", pk_builder_json(daemon->builder), "health",
+		pk_monitor_json(&daemon->monitor), "status", line);
 }
 
 void pk_daemon_write_metrics(const struct pk_daemon *daemon, bool open, struct pk_buf *out)

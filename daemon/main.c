@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -165,6 +166,7 @@ int main(int argc, char **argv)
 		fputs(options.help ? usage : "picketd " PICKET_VERSION "\n", stdout);
 		return EXIT_SUCCESS;
 	}
+	mallopt(M_ARENA_MAX, 1); // few threads, little to do: one heap is enough
 	pk_log_init("picketd", options.debug ? PK_LOG_DEBUG : PK_LOG_INFO);
 	int code = EXIT_FAILURE;
 	int r = pk_paths_init(&paths, options.root, options.config, options.libexec, &err);

@@ -5,6 +5,12 @@
 // place.
 // Without #pragma once: it is included anew for each table.
 
+#ifndef PK_METRIC
+#define PK_METRIC(scope, member, name, type, scale, help)
+#define PK_STATES(scope, member, name, states, help)
+#define PK_METRIC_LIST_EMPTY
+#endif
+
 // The daemon, the worker, the builder, the machine: no labels.
 PK_METRIC(NODE, "uptime_s", "picket_uptime_seconds", GAUGE, 1, "Since picketd started")
 PK_METRIC(NODE, "rss_bytes", "picket_daemon_resident_bytes", GAUGE, 1, "Resident memory of picketd")
@@ -94,3 +100,9 @@ PK_METRIC(CAMERA, "copies", "picket_camera_copied_frames", COUNTER, 1,
 	"Pictures that had to be copied into our memory")
 
 PK_METRIC(EVENT, "count", "picket_events", COUNTER, 1, "Events since picketd started")
+
+#ifdef PK_METRIC_LIST_EMPTY
+#undef PK_METRIC
+#undef PK_STATES
+#undef PK_METRIC_LIST_EMPTY
+#endif

@@ -52,6 +52,7 @@ struct pk_supervisor {
 	int64_t progress_age_ns; // as the last heartbeat said
 	int64_t last_check_ns;
 	unsigned n_open; // requests without an answer yet
+	bool busy;       // it has begun with one of them
 	unsigned n_restarts;
 	bool on_purpose;       // this end was wanted
 	bool was_up;           // since this start
@@ -285,6 +286,10 @@ static void on_message(void *ctx, const char *type, const json_t *message)
 	supervisor->last_message_ns = pk_now_ns();
 	if (supervisor->phase == PHASE_ENDING)
 		return;
+	if (strcmp(type, "busy") == 0) {
+		supervisor->busy = true;
+		return;
+	}
 	if (strcmp(type, "config_done") == 0) {
 		on_config_done(supervisor, message);
 		return;
@@ -328,16 +333,18 @@ static const char *overdue(struct pk_supervisor *supervisor, char text[CAUSE_MAX
 	const struct pk_supervisor_limits *limits = &supervisor->limits;
 	int64_t now_ns = pk_now_ns();
 	int64_t silent_ns = now_ns - supervisor->last_message_ns;
+	// A request that it has not begun with is no excuse: it may have stood still before.
+	bool busy = supervisor->busy && supervisor->n_open > 0;
 	char duration[PK_DURATION_MAX];
 	if (supervisor->phase == PHASE_STARTING) {
 		if (now_ns - supervisor->started_ns < limits->start_ns)
 			return NULL;
 		pk_format_duration(limits->start_ns, duration);
 		snprintf(text, CAUSE_MAX, "not ready after %s", duration);
-	} else if (silent_ns >= (supervisor->n_open ? limits->busy_ns : limits->silence_ns)) {
+	} else if (silent_ns >= (busy ? limits->busy_ns : limits->silence_ns)) {
 		pk_format_duration(silent_ns, duration);
 		snprintf(text, CAUSE_MAX, "no heartbeat for %s", duration);
-	} else if (supervisor->progress_age_ns >= limits->stuck_ns && !supervisor->n_open) {
+	} else if (supervisor->progress_age_ns >= limits->stuck_ns && !busy) {
 		pk_format_duration(supervisor->progress_age_ns, duration);
 		snprintf(text, CAUSE_MAX, "pipeline stuck for %s", duration);
 	} else {
@@ -393,8 +400,9 @@ static bool has_process(const struct pk_supervisor *supervisor)
 static int send_config(struct pk_supervisor *supervisor)
 {
 	supervisor->n_open++;
-	return pk_channel_send(&supervisor->channel,
+	int r = pk_channel_send(&supervisor->channel,
 		json_pack("{s:s, s:s}", "type", "config", "yaml", supervisor->yaml));
+	return r == -EPIPE ? 0 : r; // it has ended already: the pidfd tells how
 }
 
 static int spawn(struct pk_supervisor *supervisor, int worker_fd, struct pk_err *err)
@@ -454,6 +462,7 @@ static void start_worker(struct pk_supervisor *supervisor)
 	supervisor->cause[0] = '\0';
 	supervisor->on_purpose = supervisor->was_up = false;
 	supervisor->n_open = 0;
+	supervisor->busy = false;
 	supervisor->progress_age_ns = 0;
 	supervisor->started_ns = supervisor->last_message_ns = pk_now_ns();
 	int r = try_start(supervisor, &err);
@@ -592,6 +601,7 @@ void pk_supervisor_answered(struct pk_supervisor *supervisor)
 {
 	if (supervisor->n_open > 0)
 		supervisor->n_open--;
+	supervisor->busy = false;
 }
 
 pid_t pk_supervisor_pid(const struct pk_supervisor *supervisor)

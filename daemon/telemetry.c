@@ -33,6 +33,7 @@ static const struct row camera_rows[] = {
 	{"detections", "PICKET_DETECTIONS"},
 	{"restarts", "PICKET_RESTARTS"},
 	{"sink_drops", "PICKET_SINK_DROPS"},
+	{"skipped", "PICKET_SKIPPED"},
 	{"copies", "PICKET_COPIES"},
 	{NULL},
 };

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/queue.h"
 #include "config/config.h"
+#include "daemon/worker_probe.h"
 #include "daemon/worker_proto.h"
 #include "daemon/worker_stats.h"
 #include "pipeline/pipeline.h"
@@ -55,6 +56,12 @@ static void on_camera_state(
 			  pk_camera_state_name(state), "cause", cause ? cause : ""));
 }
 
+static void on_camera_note(void *ctx, const char *camera, const char *text)
+{
+	post(ctx,
+		json_pack("{s:s, s:s, s:s}", "type", "camera_note", "name", camera, "text", text));
+}
+
 static void on_model_fault(void *ctx, const char *model, int code, const char *cause)
 {
 	post(ctx, json_pack("{s:s, s:s, s:i, s:s}", "type", "fault", "model", model, "code", code,
@@ -65,6 +72,12 @@ static void on_model_serving(void *ctx, const char *model, const char *rung, int
 {
 	post(ctx, json_pack("{s:s, s:s, s:s, s:f}", "type", "serving", "model", model, "rung", rung,
 			  "gap_ms", (double)gap_ns / (double)PK_NS_PER_MS));
+}
+
+static void on_sink_fault(void *ctx, const char *sink, int code, const char *cause)
+{
+	post(ctx, json_pack("{s:s, s:s, s:s, s:s}", "type", "sink", "name", sink, "state",
+			  code < 0 ? "failing" : "ok", "cause", cause ? cause : ""));
 }
 
 static void send_message(struct worker *worker, json_t *message)
@@ -108,6 +121,7 @@ static void on_config(struct worker *worker, const json_t *message)
 {
 	struct pk_err err = {0};
 	const char *yaml = NULL;
+	send_message(worker, json_pack("{s:s}", "type", "busy"));
 	int r = pk_json_get_str(message, "yaml", &yaml, &err);
 	pk_blackbox_enter(PK_BLACKBOX_CONFIG, NULL, NULL, NULL);
 	if (r == 0)
@@ -146,6 +160,7 @@ static void on_assign(struct worker *worker, const json_t *message)
 	struct pk_err err = {0};
 	struct pk_assignment assignment = {0};
 	int64_t serial = 0;
+	send_message(worker, json_pack("{s:s}", "type", "busy"));
 	int r = read_assignment(message, &assignment, &serial, &err);
 	if (r == 0 && !worker->pipeline)
 		r = pk_fail(&err, -EINVAL, "an assignment came before the config");
@@ -280,15 +295,19 @@ static void worker_finish(struct worker *worker)
 		close(worker->signal_fd);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pk_log_init("picket-worker", PK_LOG_INFO);
+	if (argc > 1)
+		return pk_worker_probe(argc, argv);
 	(void)pk_blackbox_open(
 		PK_PROTO_BLACKBOX_FD); // without it a crash is only less well explained
 	struct worker worker = {
 		.events = {.camera_state = on_camera_state,
+			.camera_note = on_camera_note,
 			.model_fault = on_model_fault,
-			.model_serving = on_model_serving},
+			.model_serving = on_model_serving,
+			.sink_fault = on_sink_fault},
 		.signal_fd = open_signals(),
 		.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
 		.outbox = pk_queue_create(OUTBOX_LEN),

@@ -26,19 +26,25 @@
 //   {"v":1,"type":"stop"}
 // worker → picketd
 //   {"v":1,"type":"hello","pid":N}
+//   {"v":1,"type":"busy"}   it begins with a config or an assignment, and may be silent meanwhile
 //   {"v":1,"type":"config_done","error":null|"…"}
 //   {"v":1,"type":"assign_done","model":"…","serial":N,"error":null|"…","code":0|-errno,
 //    "mismatch":"match"|"corrupt"|…}
-//   {"v":1,"type":"heartbeat","progress_age_ms":N,"rss_bytes":N,"cameras":[{…}]}   each second
+//   {"v":1,"type":"heartbeat","progress_age_ms":N,"rss_bytes":N,"cameras":[{…}],"sinks":[{…}]}
+//     each second
 //   {"v":1,"type":"camera","name":"…","state":"…","cause":"…"}
+//   {"v":1,"type":"sink","name":"…","state":"ok"|"failing","cause":"…"}
+//   {"v":1,"type":"camera_note","name":"…","text":"…"}   an event that changes no state
 //   {"v":1,"type":"fault","model":"…","code":-errno,"cause":"…"}
 //   {"v":1,"type":"serving","model":"…","rung":"…","gap_ms":N}
 //
 // Members of a camera in a heartbeat: name, model, state, cause, captured, inferred, passthrough,
-// dropped, detections, restarts, sink_drops, copies (counts since the camera started), fps (results
-// a second over the last heartbeats), age_p50_ms, age_p99_ms, inference_p50_ms, inference_p95_ms
-// (over the last ~10
-// s).
+// dropped, detections, restarts, sink_drops, skipped, copies (counts since the camera started), fps
+// (results a second over the last heartbeats), age_p50_ms, age_p99_ms, inference_p50_ms,
+// inference_p95_ms (over the last ~10 s), sinks [{name, taken, dropped}] (its results there, since
+// that sink was started).
+// Members of a sink: name, kind, state, cause, taken, dropped (results), readers, readers_dropped,
+// waiting_bytes.
 
 // One end of the pair: buffers both ways, never blocks.
 struct pk_channel {

@@ -82,24 +82,55 @@ static double quantile_ms(
 	return (double)pk_histogram_quantile(&window, q) / (double)PK_NS_PER_MS;
 }
 
+static json_t *camera_sinks_json(const struct pk_camera_stats *now)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < now->n_sinks; i++) {
+		const struct pk_camera_sink_stats *row = &now->sinks[i];
+		json_array_append_new(list,
+			json_pack("{s:s, s:I, s:I}", "name", row->name, "taken",
+				(json_int_t)row->n_taken, "dropped", (json_int_t)row->n_dropped));
+	}
+	return list;
+}
+
+static json_t *sinks_json(const struct pk_pipeline *pipeline)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < pk_pipeline_n_sinks(pipeline); i++) {
+		struct pk_sink_stats s;
+		pk_pipeline_sink_stats(pipeline, i, &s);
+		json_array_append_new(list,
+			json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", s.name,
+				"kind", s.kind, "state", s.code < 0 ? "failing" : "ok", "cause",
+				s.cause, "taken", (json_int_t)s.n_taken, "dropped",
+				(json_int_t)s.n_dropped, "readers", (json_int_t)s.n_readers,
+				"readers_dropped", (json_int_t)s.n_readers_dropped, "waiting_bytes",
+				(json_int_t)s.n_waiting_bytes));
+	}
+	return list;
+}
+
 static json_t *camera_json(struct window *window, const struct pk_camera_stats *now, int64_t now_ns)
 {
 	const struct pk_camera_stats *base = &window->base.stats;
 	uint64_t results = now->n_inferred + now->n_passthrough;
 	double fps = per_second(
 		results, base->n_inferred + base->n_passthrough, now_ns - window->base.at_ns);
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, "
-			 "s:f, s:f, s:f}",
+	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, "
+			 "s:f, s:f, s:f, s:f, s:o}",
 		"name", now->name, "model", now->model, "state", pk_camera_state_name(now->state),
 		"cause", now->cause, "captured", (json_int_t)now->n_captured, "inferred",
 		(json_int_t)now->n_inferred, "passthrough", (json_int_t)now->n_passthrough,
 		"dropped", (json_int_t)now->n_dropped, "detections", (json_int_t)now->n_detections,
 		"restarts", (json_int_t)now->n_restarts, "sink_drops",
-		(json_int_t)now->n_sink_drops, "copies", (json_int_t)now->n_copies, "fps", fps,
-		"age_p50_ms", quantile_ms(&now->age, &base->age, 0.5), "age_p99_ms",
+		(json_int_t)now->n_sink_drops, "skipped", (json_int_t)now->n_skipped, "copies",
+		(json_int_t)now->n_copies, "fps", fps, "age_p50_ms",
+		quantile_ms(&now->age, &base->age, 0.5), "age_p99_ms",
 		quantile_ms(&now->age, &base->age, 0.99), "inference_p50_ms",
 		quantile_ms(&now->inference, &base->inference, 0.5), "inference_p95_ms",
-		quantile_ms(&now->inference, &base->inference, 0.95));
+		quantile_ms(&now->inference, &base->inference, 0.95), "sinks",
+		camera_sinks_json(now));
 }
 
 void pk_worker_stats_restart(struct pk_worker_stats *stats, const char *model)
@@ -123,7 +154,7 @@ json_t *pk_worker_stats_heartbeat(
 		json_array_append_new(cameras, camera_json(window, &stats->now, now_ns));
 	}
 	int64_t progress_age = now_ns - pk_pipeline_last_progress_ns(pipeline);
-	return json_pack("{s:s, s:I, s:I, s:o}", "type", "heartbeat", "progress_age_ms",
+	return json_pack("{s:s, s:I, s:I, s:o, s:o}", "type", "heartbeat", "progress_age_ms",
 		(json_int_t)(PK_MAX(progress_age, (int64_t)0) / PK_NS_PER_MS), "rss_bytes",
-		(json_int_t)pk_rss_bytes(), "cameras", cameras);
+		(json_int_t)pk_rss_bytes(), "cameras", cameras, "sinks", sinks_json(pipeline));
 }

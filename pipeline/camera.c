@@ -13,11 +13,19 @@
 #include "base/blackbox.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "config/config_table.h"
 #include "pipeline/backoff.h"
+#include "pipeline/camera_service.h"
+#include "pipeline/ladder.h"
+#include "pipeline/picture.h"
 #include "pipeline/source.h"
 #include "pipeline/thread.h"
 
 #define PK_CAMERA_TURN_NS (250 * PK_NS_PER_MS)
+// A stream of which nothing is whole is alive, but of no use for longer than so many limits.
+#define PK_CAMERA_SKIP_LIMITS 4
+// A still scene must not be restarted for ever as if it were a frozen one.
+#define PK_CAMERA_FROZEN_MAX_NS (3600 * PK_NS_PER_S)
 
 struct pk_camera {
 	_Atomic int refs; // its thread's and its owner's
@@ -27,9 +35,16 @@ struct pk_camera {
 	struct pk_source_config source_config; // strings owned
 	int64_t first_frame_ns, stall_ns, good_ns;
 	struct pk_backoff backoff, auth_backoff; // own thread
+	struct pk_ladder ladder;                 // own thread; csi
+	int64_t frozen_wait_ns;                  // own thread; until a frozen source is restarted
+	int64_t frozen_since_ns;                 // own thread; 0: it is not
 	uint32_t run;                            // own thread
 	int64_t started_ns;                      // own thread; of this source
 	_Atomic int64_t first_ns, last_ns;       // of this source's frames; 0: none yet
+	_Atomic int64_t skipped_ns;              // of the last picture that was left out; 0: none
+	bool checked;                            // its pictures are looked at
+	struct pk_picture_watch watch;           // streaming thread; checks: constant
+	_Atomic int picture;                     // its last word: enum pk_picture_state
 	_Atomic bool stop;
 	// Guards the rest; never held across a call into the source
 	pthread_mutex_t lock;
@@ -47,7 +62,8 @@ const char *pk_camera_state_name(enum pk_camera_state state)
 		[PK_CAMERA_RUNNING] = "running",
 		[PK_CAMERA_RETRYING] = "retrying",
 		[PK_CAMERA_ENDED] = "ended",
-		[PK_CAMERA_STOPPED] = "stopped"};
+		[PK_CAMERA_STOPPED] = "stopped",
+		[PK_CAMERA_DEGRADED] = "degraded"};
 	return (size_t)state < PK_ARRAY_LEN(names) ? names[state] : "?";
 }
 
@@ -56,9 +72,7 @@ static void pk_camera_unref(struct pk_camera *camera)
 	if (atomic_fetch_sub_explicit(&camera->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	pk_station_unref(camera->station);
-	free(camera->source_config.uri);
-	free(camera->source_config.launch);
-	free(camera->source_config.pattern);
+	pk_source_config_finish(&camera->source_config);
 	pthread_cond_destroy(&camera->stopped);
 	pthread_mutex_destroy(&camera->lock);
 	free(camera);
@@ -78,6 +92,15 @@ static void pk_camera_enter(struct pk_camera *camera, enum pk_camera_state state
 		events.camera_state(events.ctx, camera->name, state, kept);
 }
 
+static void pk_camera_note(struct pk_camera *camera, const char *text)
+{
+	pthread_mutex_lock(&camera->lock);
+	struct pk_pipeline_events events = camera->events;
+	pthread_mutex_unlock(&camera->lock);
+	if (events.camera_note)
+		events.camera_note(events.ctx, camera->name, text);
+}
+
 // Streaming thread of the source.
 static void pk_camera_on_frame(void *ctx, struct pk_frame *frame)
 {
@@ -88,6 +111,9 @@ static void pk_camera_on_frame(void *ctx, struct pk_frame *frame)
 	atomic_compare_exchange_strong(&camera->first_ns, &none, now_ns);
 	atomic_store(&camera->last_ns, now_ns);
 	pk_counter_add(&camera->station->n_captured, 1);
+	if (camera->checked)
+		atomic_store(
+			&camera->picture, pk_picture_look(&camera->watch, &frame->image, now_ns));
 	pthread_mutex_lock(&camera->lock);
 	struct pk_scheduler *scheduler = camera->scheduler;
 	if (scheduler)
@@ -105,6 +131,26 @@ static void pk_camera_on_lost(void *ctx)
 	pk_counter_add(&camera->station->n_lost, 1);
 }
 
+static void pk_camera_on_encoded(void *ctx, const struct pk_relay_unit *unit)
+{
+	struct pk_camera *camera = ctx;
+	pk_relay_publish(camera->station->relay, unit);
+}
+
+static void pk_camera_on_skipped(void *ctx)
+{
+	struct pk_camera *camera = ctx;
+	atomic_store(&camera->skipped_ns, pk_now_ns());
+	pk_counter_add(&camera->station->n_skipped, 1);
+}
+
+static void pk_camera_on_format(void *ctx, const char *before, const char *now)
+{
+	char text[128];
+	snprintf(text, sizeof(text), "pictures are %s now, were %s", now, before);
+	pk_camera_note(ctx, text);
+}
+
 // How long until a timer of this source runs out, or its failure.
 static int pk_camera_check_timers(
 	struct pk_camera *camera, struct pk_source *source, int64_t *left_ns, struct pk_err *err)
@@ -112,15 +158,17 @@ static int pk_camera_check_timers(
 	int64_t now_ns = pk_now_ns(), last_ns = atomic_load(&camera->last_ns);
 	int64_t since_ns = last_ns ? last_ns : camera->started_ns;
 	int64_t limit_ns = last_ns ? camera->stall_ns : camera->first_frame_ns;
-	*left_ns = since_ns + limit_ns - now_ns;
+	int64_t alive_ns = PK_MIN(PK_MAX(since_ns, atomic_load(&camera->skipped_ns)),
+		since_ns + (PK_CAMERA_SKIP_LIMITS - 1) * limit_ns);
+	*left_ns = alive_ns + limit_ns - now_ns;
 	if (limit_ns <= 0)
 		*left_ns = PK_CAMERA_TURN_NS;
 	if (*left_ns > 0)
 		return 0;
 	char limit[PK_DURATION_MAX];
 	pk_format_duration(limit_ns, limit);
-	return pk_fail(err, -ETIMEDOUT, "%s: no %sframe within %s", pk_source_text(source),
-		last_ns ? "" : "first ", limit);
+	return pk_fail(err, -ETIMEDOUT, "%s: no %s%sframe within %s", pk_source_text(source),
+		last_ns ? "" : "first ", alive_ns > since_ns ? "whole " : "", limit);
 }
 
 static void pk_camera_note_running(struct pk_camera *camera)
@@ -128,11 +176,40 @@ static void pk_camera_note_running(struct pk_camera *camera)
 	int64_t first_ns = atomic_load(&camera->first_ns);
 	if (!first_ns)
 		return;
-	pk_camera_enter(camera, PK_CAMERA_RUNNING, "");
+	enum pk_picture_state picture = (enum pk_picture_state)atomic_load(&camera->picture);
+	char cause[PK_PICTURE_CAUSE_MAX];
+	pk_picture_cause(picture, &camera->watch.checks, cause);
+	pk_camera_enter(
+		camera, picture == PK_PICTURE_GOOD ? PK_CAMERA_RUNNING : PK_CAMERA_DEGRADED, cause);
+	pk_ladder_good(&camera->ladder);
 	if (pk_now_ns() - first_ns > camera->good_ns) {
 		pk_backoff_reset(&camera->backoff);
 		pk_backoff_reset(&camera->auth_backoff);
 	}
+}
+
+// A source that sends the same picture for ever looks alive to its timers. -ESTALE when it is time
+// to start it again.
+static int pk_camera_check_frozen(
+	struct pk_camera *camera, struct pk_source *source, struct pk_err *err)
+{
+	const struct pk_picture_checks *checks = &camera->watch.checks;
+	int64_t now_ns = pk_now_ns();
+	if (atomic_load(&camera->picture) != PK_PICTURE_FROZEN || !checks->restart) {
+		camera->frozen_since_ns = 0;
+		camera->frozen_wait_ns = 0;
+		return 0;
+	}
+	if (!camera->frozen_since_ns)
+		camera->frozen_since_ns = now_ns;
+	if (now_ns - camera->frozen_since_ns < camera->frozen_wait_ns)
+		return 0;
+	camera->frozen_since_ns = now_ns;
+	camera->frozen_wait_ns = PK_MIN(
+		PK_MAX(camera->frozen_wait_ns * 2, checks->frozen_ns), PK_CAMERA_FROZEN_MAX_NS);
+	char cause[PK_PICTURE_CAUSE_MAX];
+	pk_picture_cause(PK_PICTURE_FROZEN, checks, cause);
+	return pk_fail(err, -ESTALE, "%s: %s", pk_source_text(source), cause);
 }
 
 // Until it ends (1), fails (negative) or the camera is stopped (0).
@@ -144,6 +221,8 @@ static int pk_camera_watch(struct pk_camera *camera, struct pk_source *source, s
 		if (r == 0)
 			r = pk_source_poll(source, PK_MIN(left_ns, PK_CAMERA_TURN_NS), err);
 		pk_camera_note_running(camera);
+		if (r == 0)
+			r = pk_camera_check_frozen(camera, source, err);
 		if (r != 0)
 			return r;
 	}
@@ -159,10 +238,15 @@ static void pk_camera_set_source(struct pk_camera *camera, struct pk_source *sou
 
 static int pk_camera_run_once(struct pk_camera *camera, struct pk_err *err)
 {
-	const struct pk_source_receiver receiver = {
-		.frame = pk_camera_on_frame, .lost = pk_camera_on_lost, .ctx = camera};
+	const struct pk_source_receiver receiver = {.frame = pk_camera_on_frame,
+		.lost = pk_camera_on_lost,
+		.encoded = pk_camera_on_encoded,
+		.skipped = pk_camera_on_skipped,
+		.format = pk_camera_on_format,
+		.ctx = camera};
 	atomic_store(&camera->first_ns, 0);
 	atomic_store(&camera->last_ns, 0);
+	atomic_store(&camera->skipped_ns, 0);
 	camera->started_ns = pk_now_ns();
 	struct pk_source *source = NULL;
 	int r = pk_source_create(&camera->source_config, &receiver, camera->run, &source, err);
@@ -187,10 +271,38 @@ static void pk_camera_sleep(struct pk_camera *camera, int64_t delay_ns)
 	pthread_mutex_unlock(&camera->lock);
 }
 
-static void pk_camera_retry_later(struct pk_camera *camera, int code, const char *cause)
+static bool pk_camera_stopping(void *ctx)
+{
+	return atomic_load(&((struct pk_camera *)ctx)->stop);
+}
+
+// Board cameras: what helps when starting again does not.
+static void pk_camera_climb(struct pk_camera *camera, char cause[PK_ERR_TEXT_MAX])
+{
+	const struct pk_source_config *config = &camera->source_config;
+	enum pk_ladder_step step =
+		pk_ladder_failed(&camera->ladder, pk_camera_service_claim, &camera->source_config);
+	size_t n = strlen(cause);
+	if (step == PK_LADDER_PERSON)
+		snprintf(cause + n, PK_ERR_TEXT_MAX - n,
+			"; restarting the camera service did not help: look at its cable and "
+			"power");
+	if (step != PK_LADDER_SERVICE)
+		return;
+	char text[PK_ERR_TEXT_MAX];
+	pk_camera_enter(camera, PK_CAMERA_RETRYING, cause);
+	pk_camera_service_restart(config, pk_camera_stopping, camera, text);
+	pk_camera_note(camera, text);
+}
+
+static void pk_camera_retry_later(struct pk_camera *camera, int code, const char *why)
 {
 	struct pk_backoff *backoff = code == -EACCES ? &camera->auth_backoff : &camera->backoff;
 	int64_t delay_ns = pk_backoff_next(backoff);
+	char cause[PK_ERR_TEXT_MAX];
+	snprintf(cause, sizeof(cause), "%s", why);
+	if (camera->source_config.kind == PK_SOURCE_CSI)
+		pk_camera_climb(camera, cause);
 	pk_camera_enter(camera, PK_CAMERA_RETRYING, cause);
 	pk_camera_sleep(camera, delay_ns);
 	if (atomic_load(&camera->stop))
@@ -224,13 +336,12 @@ static int pk_camera_copy_config(struct pk_camera *camera, const struct pk_camer
 	snprintf(camera->name, sizeof(camera->name), "%s", config->name);
 	camera->first_frame_ns = config->first_frame_ns;
 	camera->stall_ns = config->stall_ns;
-	camera->source_config = config->source;
-	camera->source_config.uri = strdup(config->source.uri ? config->source.uri : "");
-	camera->source_config.launch = strdup(config->source.launch ? config->source.launch : "");
-	camera->source_config.pattern =
-		strdup(config->source.pattern ? config->source.pattern : "");
-	const struct pk_source_config *copy = &camera->source_config;
-	return copy->uri && copy->launch && copy->pattern ? 0 : -ENOMEM;
+	camera->watch.checks = config->checks;
+	enum pk_source_kind kind = config->source.kind;
+	// What comes from a disk or is made here may well stand still.
+	camera->checked =
+		kind != PK_SOURCE_FILE && kind != PK_SOURCE_IMAGES && kind != PK_SOURCE_TEST;
+	return pk_source_config_copy(&camera->source_config, &config->source);
 }
 
 static int64_t pk_or(int64_t v, int64_t otherwise)
@@ -238,14 +349,15 @@ static int64_t pk_or(int64_t v, int64_t otherwise)
 	return v > 0 ? v : otherwise;
 }
 
-static void pk_camera_set_timing(struct pk_camera *camera, const struct pk_camera_timing *timing)
+static void pk_camera_set_timing(
+	struct pk_camera *camera, const struct pk_camera_timing *timing, int64_t retry_max_ns)
 {
 	uint64_t seed = (uint64_t)pk_now_ns() ^ (uint64_t)(uintptr_t)camera;
 	camera->good_ns = pk_or(timing->good_ns, 10 * PK_NS_PER_S);
-	camera->backoff =
-		(struct pk_backoff){.min_ns = pk_or(timing->retry_min_ns, PK_NS_PER_S / 2),
-			.max_ns = pk_or(timing->retry_max_ns, 30 * PK_NS_PER_S),
-			.random = seed};
+	camera->backoff = (struct pk_backoff){
+		.min_ns = pk_or(timing->retry_min_ns, PK_NS_PER_S / 2),
+		.max_ns = pk_or(timing->retry_max_ns, pk_or(retry_max_ns, 30 * PK_NS_PER_S)),
+		.random = seed};
 	camera->auth_backoff =
 		(struct pk_backoff){.min_ns = pk_or(timing->auth_min_ns, 30 * PK_NS_PER_S),
 			.max_ns = pk_or(timing->auth_max_ns, 600 * PK_NS_PER_S),
@@ -274,7 +386,7 @@ int pk_camera_create(
 	camera->station = setup->station;
 	camera->scheduler = setup->scheduler;
 	camera->events = setup->events;
-	pk_camera_set_timing(camera, &setup->timing);
+	pk_camera_set_timing(camera, &setup->timing, setup->config->retry_max_ns);
 	int r = pk_camera_copy_config(camera, setup->config);
 	char name[16];
 	snprintf(name, sizeof(name), "cam-%.11s", camera->name);
@@ -325,11 +437,9 @@ enum pk_camera_state pk_camera_state(struct pk_camera *camera, char cause[256])
 
 bool pk_camera_same_source(const struct pk_camera_config *a, const struct pk_camera_config *b)
 {
-	const struct pk_source_config *x = &a->source, *y = &b->source;
-	return x->kind == y->kind && strcmp(x->uri, y->uri) == 0 &&
-	       strcmp(x->launch, y->launch) == 0 && strcmp(x->pattern, y->pattern) == 0 &&
-	       x->width == y->width && x->height == y->height &&
-	       memcmp(&x->rate_hz, &y->rate_hz, sizeof(x->rate_hz)) == 0 && x->loop == y->loop &&
-	       x->paced == y->paced && x->tcp == y->tcp && x->latency_ns == y->latency_ns &&
-	       a->first_frame_ns == b->first_frame_ns && a->stall_ns == b->stall_ns;
+	static const char *const keys[] = {"source", "first_frame", "stall", "retry_max", "checks"};
+	for (size_t i = 0; i < PK_ARRAY_LEN(keys); i++)
+		if (!pk_schema_key_equal(&pk_config_camera_schema, keys[i], a, b))
+			return false;
+	return true;
 }

@@ -16,16 +16,17 @@ struct pk_camera;
 
 // Zero means the default. Tests compress them.
 struct pk_camera_timing {
-	int64_t retry_min_ns, retry_max_ns; // 0.5 s and 30 s: failures of network and device
-	int64_t auth_min_ns, auth_max_ns;   // 30 s and 10 min: refused credentials lock accounts
-	int64_t good_ns;                    // 10 s of running: the delays start from their minimum
+	int64_t retry_min_ns,
+		retry_max_ns;             // 0.5 s and the config's: failures of network and device
+	int64_t auth_min_ns, auth_max_ns; // 30 s and 10 min: refused credentials lock accounts
+	int64_t good_ns;                  // 10 s of running: the delays start from their minimum
 };
 
 struct pk_camera_setup {
 	const struct pk_camera_config *config; // read during create only
 	struct pk_station *station;            // a reference is taken
 	struct pk_scheduler *scheduler;        // frames are offered there
-	struct pk_pipeline_events events;      // camera_state and ctx are used
+	struct pk_pipeline_events events;      // camera_state, camera_note and ctx
 	struct pk_camera_timing timing;
 };
 

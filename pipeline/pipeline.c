@@ -49,7 +49,8 @@ int pk_pipeline_create(const struct pk_config *config, const struct pk_pipeline_
 	if (!pipeline)
 		return -ENOMEM;
 	pipeline->scheduler = pk_scheduler_create();
-	if (!pipeline->scheduler)
+	pipeline->roster = pk_roster_create();
+	if (!pipeline->scheduler || !pipeline->roster)
 		return pk_fail(err, -ENOMEM, "out of memory");
 	int r = pk_infer_create(pipeline->scheduler, &pipeline->events, &pipeline->infer, err);
 	if (r == 0)
@@ -86,6 +87,7 @@ void pk_pipeline_destroy(struct pk_pipeline *pipeline)
 	for (size_t i = 0; i < pipeline->slots.n; i++)
 		pk_model_slot_destroy(pipeline->slots.items[i]);
 	pk_scheduler_destroy(pipeline->scheduler);
+	pk_roster_unref(pipeline->roster);
 	pk_array_finish(&pipeline->cameras);
 	pk_array_finish(&pipeline->sinks);
 	pk_array_finish(&pipeline->slots);
@@ -160,7 +162,26 @@ static void pk_histogram_copy(struct pk_histogram *to, struct pk_histogram *from
 	to->max_ns = atomic_load_explicit(&from->max_ns, memory_order_relaxed);
 }
 
-static void pk_pipeline_read_camera(
+// One camera's results at each of its sinks.
+static void pk_pipeline_read_sinks(const struct pk_pipeline *pipeline, struct pk_camera_stats *out)
+{
+	for (size_t i = 0; i < pipeline->sinks.n; i++) {
+		struct pk_sink *sink = pipeline->sinks.items[i];
+		struct pk_sink_account *account = pk_sink_find_account(sink, out->name);
+		if (!account)
+			continue;
+		uint64_t n_evicted = atomic_load(&account->n_evicted);
+		out->n_sink_drops += n_evicted;
+		if (out->n_sinks == PK_CAMERA_STATS_SINKS)
+			continue;
+		struct pk_camera_sink_stats *row = &out->sinks[out->n_sinks++];
+		snprintf(row->name, sizeof(row->name), "%s", sink->name);
+		row->n_taken = atomic_load(&account->n_taken);
+		row->n_dropped = atomic_load(&account->n_dropped) + n_evicted;
+	}
+}
+
+static void pk_pipeline_read_camera(const struct pk_pipeline *pipeline,
 	const struct pk_pipeline_camera *camera, struct pk_camera_stats *out)
 {
 	struct pk_station *station = camera->station;
@@ -171,10 +192,12 @@ static void pk_pipeline_read_camera(
 		.n_detections = pk_counter_get(&station->n_detections),
 		.n_restarts = pk_counter_get(&station->n_restarts),
 		.n_sink_drops = pk_counter_get(&station->n_sink_drops),
+		.n_skipped = pk_counter_get(&station->n_skipped),
 		.n_copies = pk_counter_get(&station->n_copies)};
 	snprintf(out->name, sizeof(out->name), "%s", station->name);
 	snprintf(out->model, sizeof(out->model), "%s", camera->model);
 	out->state = pk_camera_state(camera->camera, out->cause);
+	pk_pipeline_read_sinks(pipeline, out);
 	pk_histogram_copy(&out->age, &station->age);
 	pk_histogram_copy(&out->inference, &station->inference);
 }
@@ -199,9 +222,28 @@ int pk_pipeline_stats(struct pk_pipeline *pipeline, size_t camera_idx, struct pk
 	pthread_mutex_lock(&pipeline->lock);
 	bool exists = camera_idx < pipeline->cameras.n;
 	if (exists)
-		pk_pipeline_read_camera(&pipeline->cameras.items[camera_idx], out);
+		pk_pipeline_read_camera(pipeline, &pipeline->cameras.items[camera_idx], out);
 	pthread_mutex_unlock(&pipeline->lock);
 	return exists ? 0 : -ENOENT;
+}
+
+size_t pk_pipeline_n_sinks(const struct pk_pipeline *pipeline)
+{
+	return pipeline->sinks.n;
+}
+
+void pk_pipeline_sink_stats(
+	const struct pk_pipeline *pipeline, size_t sink_idx, struct pk_sink_stats *out)
+{
+	struct pk_sink *sink = pipeline->sinks.items[sink_idx];
+	*out = (struct pk_sink_stats){.kind = pk_sink_kind_name(sink->ops->kind),
+		.n_taken = atomic_load(&sink->n_taken),
+		.n_dropped = atomic_load(&sink->n_dropped) + atomic_load(&sink->n_evicted),
+		.n_readers = atomic_load(&sink->n_readers),
+		.n_readers_dropped = atomic_load(&sink->n_readers_dropped),
+		.n_waiting_bytes = atomic_load(&sink->n_waiting_bytes)};
+	snprintf(out->name, sizeof(out->name), "%s", sink->name);
+	out->code = pk_sink_health(sink, out->cause);
 }
 
 int64_t pk_pipeline_last_progress_ns(struct pk_pipeline *pipeline)

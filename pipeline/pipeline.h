@@ -17,6 +17,7 @@ enum pk_camera_state {
 	PK_CAMERA_RETRYING, // lost; next try is scheduled
 	PK_CAMERA_ENDED,    // a file without loop has ended
 	PK_CAMERA_STOPPED,
+	PK_CAMERA_DEGRADED, // frames come, but the pictures are frozen, black, covered or blurred
 };
 const char *pk_camera_state_name(enum pk_camera_state state);
 
@@ -25,6 +26,9 @@ const char *pk_camera_state_name(enum pk_camera_state state);
 struct pk_pipeline_events {
 	void (*camera_state)(
 		void *ctx, const char *camera, enum pk_camera_state state, const char *cause);
+	// Something about a camera that is worth an event but is no state: its pictures changed
+	// their size, its service was restarted.
+	void (*camera_note)(void *ctx, const char *camera, const char *text);
 	// A model's engine failed while serving (code: negative errno); frames go on as passthrough
 	// until another assignment comes.
 	void (*model_fault)(void *ctx, const char *model, int code, const char *cause);
@@ -70,14 +74,24 @@ void pk_pipeline_shed(struct pk_pipeline *pipeline, const char *camera, double m
 int pk_pipeline_assign(struct pk_pipeline *pipeline, const struct pk_assignment *assignment,
 	struct pk_err *err) pk_must_check;
 
-// Counters of one camera since it was started, copied. Any thread.
+// Results of one camera at one sink, since the sink was started.
+struct pk_camera_sink_stats {
+	char name[64];
+	uint64_t n_taken, n_dropped;
+};
+#define PK_CAMERA_STATS_SINKS 16
+
+// Counters of one camera since it was started, copied. Main thread.
 struct pk_camera_stats {
 	char name[64];
 	char model[64];
 	enum pk_camera_state state;
 	char cause[256];
 	uint64_t n_captured, n_inferred, n_passthrough, n_dropped, n_detections, n_restarts;
-	uint64_t n_sink_drops;         // results that a sink could not take in time
+	uint64_t n_sink_drops; // results that a sink could not take or deliver in time
+	struct pk_camera_sink_stats sinks[PK_CAMERA_STATS_SINKS]; // those that got any
+	size_t n_sinks;
+	uint64_t n_skipped;            // pictures not decoded after lost packets, or damaged
 	uint64_t n_copies;             // frames that had to be copied into our memory
 	struct pk_histogram age;       // capture to result
 	struct pk_histogram inference; // taken to inferred
@@ -85,6 +99,21 @@ struct pk_camera_stats {
 size_t pk_pipeline_n_cameras(struct pk_pipeline *pipeline);
 // -ENOENT when there is no such index (any more).
 int pk_pipeline_stats(struct pk_pipeline *pipeline, size_t camera_idx, struct pk_camera_stats *out);
+
+// One sink, all cameras, since it was started. Main thread.
+struct pk_sink_stats {
+	char name[64];
+	const char *kind;
+	int code; // 0: delivers; else what it fails with
+	char cause[256];
+	uint64_t n_taken, n_dropped; // results; dropped ones may have been taken before
+	uint64_t n_readers, n_readers_dropped;
+	uint64_t n_waiting_bytes; // held for delivery
+};
+size_t pk_pipeline_n_sinks(const struct pk_pipeline *pipeline);
+// sink_idx: below that.
+void pk_pipeline_sink_stats(
+	const struct pk_pipeline *pipeline, size_t sink_idx, struct pk_sink_stats *out);
 
 // Monotonic time of the last turn of the slowest inference thread: what the heartbeat reports. A
 // camera or sink whose thread hangs is no reason to restart the others, so theirs do not count.

@@ -102,7 +102,10 @@ static void pk_change_routes(struct pk_pipeline *pipeline, const struct pk_confi
 		pthread_mutex_lock(&pipeline->lock);
 		snprintf(camera->model, sizeof(camera->model), "%s", config->model);
 		pthread_mutex_unlock(&pipeline->lock);
+		// It is in there already: nothing to allocate, nothing to fail.
+		(void)!pk_roster_put(pipeline->roster, config, camera->station->relay);
 	}
+	pk_roster_prune(pipeline->roster, next);
 }
 
 static int pk_change_add_slots(
@@ -160,6 +163,17 @@ static void pk_change_remove_slots(
 	pipeline->slots.n = n;
 }
 
+// A camera's count of drops never goes down, though the sink that counted some of them goes.
+static void pk_change_keep_counts(struct pk_pipeline *pipeline, struct pk_sink *sink)
+{
+	for (size_t i = 0; i < pipeline->cameras.n; i++) {
+		struct pk_station *station = pipeline->cameras.items[i].station;
+		struct pk_sink_account *account = pk_sink_find_account(sink, station->name);
+		if (account)
+			pk_counter_add(&station->n_sink_drops, atomic_load(&account->n_evicted));
+	}
+}
+
 // Sinks that are gone or changed. They leave the list, so that no route finds them, and go when
 // inference is past them; a changed one must have let go of its file or socket before the new one.
 static int pk_change_remove_sinks(struct pk_pipeline *pipeline, const struct pk_config *next,
@@ -183,21 +197,25 @@ static int pk_change_remove_sinks(struct pk_pipeline *pipeline, const struct pk_
 	pk_change_routes(pipeline, next);
 	if (!pk_infer_settle(pipeline->infer, PK_CHANGE_SETTLE_NS))
 		return 0;
-	for (size_t i = 0; i < n_gone; i++)
+	for (size_t i = 0; i < n_gone; i++) {
+		pk_change_keep_counts(pipeline, gone[i]);
 		pk_sink_destroy(gone[i]);
+	}
 	return 0;
 }
 
 static int pk_change_add_sinks(
 	struct pk_pipeline *pipeline, const struct pk_config *next, struct pk_err *err)
 {
-	const struct pk_sink_events events = {
-		.fault = pipeline->events.sink_fault, .ctx = pipeline->events.ctx};
+	const struct pk_sink_env env = {.fault = pipeline->events.sink_fault,
+		.ctx = pipeline->events.ctx,
+		.node = next->node_name,
+		.roster = pipeline->roster};
 	for (size_t i = 0; i < next->n_sinks; i++) {
 		if (pk_pipeline_find_sink(pipeline, next->sinks[i].name))
 			continue;
 		struct pk_sink **place = pk_array_push(&pipeline->sinks);
-		int r = place ? pk_sink_create(&next->sinks[i], &events, place, err)
+		int r = place ? pk_sink_create(&next->sinks[i], &env, place, err)
 			      : pk_fail(err, -ENOMEM, "out of memory");
 		if (r < 0) {
 			pipeline->sinks.n -= place ? 1 : 0;
@@ -205,6 +223,23 @@ static int pk_change_add_sinks(
 		}
 	}
 	return 0;
+}
+
+// Camera threads.
+static void pk_change_on_camera_state(
+	void *ctx, const char *camera, enum pk_camera_state state, const char *cause)
+{
+	struct pk_pipeline *pipeline = ctx;
+	pk_roster_set_state(pipeline->roster, camera, state, cause);
+	if (pipeline->events.camera_state)
+		pipeline->events.camera_state(pipeline->events.ctx, camera, state, cause);
+}
+
+static void pk_change_on_camera_note(void *ctx, const char *camera, const char *text)
+{
+	struct pk_pipeline *pipeline = ctx;
+	if (pipeline->events.camera_note)
+		pipeline->events.camera_note(pipeline->events.ctx, camera, text);
 }
 
 static int pk_change_add_camera(
@@ -216,8 +251,14 @@ static int pk_change_add_camera(
 	struct pk_camera_setup setup = {.config = config,
 		.station = camera.station,
 		.scheduler = pipeline->scheduler,
-		.events = pipeline->events};
-	int r = pk_camera_create(&setup, &camera.camera, err);
+		.events = {.camera_state = pk_change_on_camera_state,
+			.camera_note = pk_change_on_camera_note,
+			.ctx = pipeline}};
+	int r = pk_roster_put(pipeline->roster, config, camera.station->relay);
+	if (r == 0)
+		r = pk_camera_create(&setup, &camera.camera, err);
+	else
+		pk_fail(err, r, "out of memory");
 	if (r < 0) {
 		pk_station_unref(camera.station);
 		return r;

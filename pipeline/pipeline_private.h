@@ -13,6 +13,7 @@
 #include "pipeline/camera.h"
 #include "pipeline/infer.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/roster.h"
 #include "pipeline/scheduler.h"
 #include "pipeline/sink.h"
 #include "pipeline/station.h"
@@ -27,6 +28,7 @@ struct pk_pipeline_camera {
 struct pk_pipeline {
 	struct pk_config *config; // what runs now
 	struct pk_pipeline_events events;
+	struct pk_roster *roster;
 	struct pk_scheduler *scheduler;
 	struct pk_infer *infer;
 	pthread_mutex_t lock; // cameras

@@ -12,11 +12,16 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "pipeline/encoded_tap.h"
 #include "pipeline/frame_pool.h"
+#include "pipeline/reach.h"
 #include "pipeline/source_graph.h"
 
 // A capture time further back than this is a broken time stamp, not a late frame.
 #define PK_SOURCE_MAX_LATE_NS (10 * PK_NS_PER_S)
+// Further errors of one failure come within this time.
+#define PK_SOURCE_ERROR_WAIT_NS (50 * PK_NS_PER_MS)
+#define PK_SOURCE_REACH_MS      500
 
 enum pk_source_pace { PK_PACE_LIVE, PK_PACE_CLOCK, PK_PACE_FREE, PK_PACE_UNKNOWN };
 
@@ -25,6 +30,7 @@ struct pk_source {
 	struct pk_source_receiver receiver;
 	struct pk_frame_pool *pool;
 	char text[256];
+	char *address; // of a network camera; NULL: none
 	char last_warning[256];
 	uint32_t run;
 	bool loop;
@@ -57,11 +63,17 @@ void pk_source_redact(char *text)
 
 static void pk_source_describe(struct pk_source *source, const struct pk_source_config *config)
 {
-	const char *const texts[][2] = {
+	char sensor[16];
+	g_snprintf(sensor, sizeof(sensor), "%d", config->sensor_id);
+	const char *const texts[PK_N_SOURCE_KINDS][2] = {
 		[PK_SOURCE_FILE] = {"file", config->uri},
 		[PK_SOURCE_TEST] = {"test", config->pattern},
 		[PK_SOURCE_RTSP] = {"rtsp", config->uri},
 		[PK_SOURCE_GST] = {"gst", config->launch},
+		[PK_SOURCE_V4L2] = {"v4l2", config->device},
+		[PK_SOURCE_CSI] = {"csi", sensor},
+		[PK_SOURCE_HTTP] = {"http", config->uri},
+		[PK_SOURCE_IMAGES] = {"images", config->uri},
 	};
 	g_snprintf(source->text, sizeof(source->text), "%s %s", texts[config->kind][0],
 		texts[config->kind][1]);
@@ -94,18 +106,42 @@ static int64_t pk_source_stream_ns(GstSample *sample)
 	return GST_CLOCK_TIME_IS_VALID(t) ? (int64_t)t : -1;
 }
 
+static void pk_source_format_text(const GstVideoInfo *info, char *out, size_t n)
+{
+	g_snprintf(out, n, "%dx%d %s", info->width, info->height,
+		gst_video_format_to_string(GST_VIDEO_INFO_FORMAT(info)));
+}
+
+// False when the new caps are nothing that we read.
+static bool pk_source_take_caps(struct pk_source *source, GstCaps *caps)
+{
+	char before[48] = "", now[48];
+	if (source->caps)
+		pk_source_format_text(&source->info, before, sizeof(before));
+	if (!gst_video_info_from_caps(&source->info, caps))
+		return false;
+	gst_caps_replace(&source->caps, caps);
+	pk_source_format_text(&source->info, now, sizeof(now));
+	if (before[0] && strcmp(before, now) != 0 && source->receiver.format)
+		source->receiver.format(source->receiver.ctx, before, now);
+	return true;
+}
+
 static struct pk_frame *pk_source_wrap(struct pk_source *source, GstSample *sample)
 {
 	GstCaps *caps = gst_sample_get_caps(sample);
 	GstBuffer *buffer = gst_sample_get_buffer(sample);
 	if (!caps || !buffer)
 		return NULL;
-	if (caps != source->caps) {
-		if (!gst_video_info_from_caps(&source->info, caps))
-			return NULL;
-		gst_caps_replace(&source->caps, caps);
-	}
+	if (caps != source->caps && !pk_source_take_caps(source, caps))
+		return NULL;
 	return pk_frame_pool_wrap(source->pool, buffer, &source->info);
+}
+
+static bool pk_source_is_damaged(GstSample *sample)
+{
+	GstBuffer *buffer = gst_sample_get_buffer(sample);
+	return buffer && GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_CORRUPTED);
 }
 
 static GstFlowReturn pk_source_new_sample(GstAppSink *appsink, gpointer user_data)
@@ -114,6 +150,12 @@ static GstFlowReturn pk_source_new_sample(GstAppSink *appsink, gpointer user_dat
 	GstSample *sample = gst_app_sink_try_pull_sample(appsink, 0);
 	if (!sample)
 		return GST_FLOW_OK;
+	if (pk_source_is_damaged(sample)) {
+		gst_sample_unref(sample);
+		if (source->receiver.skipped)
+			source->receiver.skipped(source->receiver.ctx);
+		return GST_FLOW_OK;
+	}
 	int64_t now_ns = pk_now_ns();
 	uint64_t index = atomic_load_explicit(&source->n_frames, memory_order_acquire);
 	struct pk_frame *frame = pk_source_wrap(source, sample);
@@ -163,6 +205,7 @@ static enum pk_source_pace pk_source_first_pace(const struct pk_source_config *c
 {
 	switch (config->kind) {
 	case PK_SOURCE_FILE:
+	case PK_SOURCE_IMAGES:
 		return config->paced ? PK_PACE_CLOCK : PK_PACE_FREE;
 	case PK_SOURCE_GST:
 		return PK_PACE_UNKNOWN;
@@ -191,27 +234,81 @@ static int pk_source_error_code(const GError *error)
 	return -EIO;
 }
 
-// The last line of the debug text often has the reason that the message lacks.
-static const char *pk_source_reason(const char *debug)
+// The debug text often has the reason that the message lacks: after "reason", or in a last line of
+// its own behind where in the code it was.
+static const char *pk_source_reason(int code, const char *debug)
 {
+	if (code == -EACCES)
+		return "the camera wants another user or password";
 	const char *reason = debug ? strstr(debug, "reason ") : NULL;
-	return reason ? reason : "";
+	const char *line = debug ? strrchr(debug, '\n') : NULL;
+	return reason ? reason : line && line[1] ? line + 1 : "";
 }
 
-static int pk_source_fail(struct pk_source *source, GstMessage *message, struct pk_err *err)
+// How much an error message tells. Elements complain one after the other about the same failure;
+// the network client that knows why may come last.
+static int pk_source_error_weight(const GError *error)
 {
+	if (error->domain == GST_RESOURCE_ERROR)
+		return error->code == GST_RESOURCE_ERROR_FAILED ? 1 : 2;
+	return error->domain == GST_STREAM_ERROR && error->code != GST_STREAM_ERROR_FAILED ? 1 : 0;
+}
+
+static int pk_source_message_weight(GstMessage *message)
+{
+	GError *error = NULL;
+	gst_message_parse_error(message, &error, NULL);
+	int weight = pk_source_error_weight(error);
+	g_clear_error(&error);
+	return weight;
+}
+
+// first, or another one that comes within a moment and tells more. The caller's, like first was.
+static GstMessage *pk_source_best_error(struct pk_source *source, GstMessage *first)
+{
+	GstBus *bus = gst_element_get_bus(source->graph.pipeline);
+	GstMessage *best = first, *next;
+	while (pk_source_message_weight(best) < 2 &&
+		(next = gst_bus_timed_pop_filtered(
+			 bus, PK_SOURCE_ERROR_WAIT_NS, GST_MESSAGE_ERROR))) {
+		bool better = pk_source_message_weight(next) > pk_source_message_weight(best);
+		gst_message_unref(better ? best : next);
+		best = better ? next : best;
+	}
+	gst_object_unref(bus);
+	return best;
+}
+
+// Clients often do not say why they have no connection: the network does. NULL: there is one.
+static const char *pk_source_reach(const struct pk_source *source, int *code)
+{
+	bool unclear = *code == -EIO || *code == -ECONNREFUSED;
+	bool began = atomic_load_explicit(&source->n_frames, memory_order_acquire) > 0;
+	int r = source->address && unclear && !began ? pk_reach(source->address, PK_SOURCE_REACH_MS)
+						     : 0;
+	if (r == 0 || r == -EINVAL)
+		return NULL;
+	*code = r;
+	return r == -EHOSTUNREACH ? "no such host, or no way to it" : strerror(-r);
+}
+
+static int pk_source_fail(struct pk_source *source, GstMessage *first, struct pk_err *err)
+{
+	GstMessage *message = pk_source_best_error(source, gst_message_ref(first));
 	GError *error = NULL;
 	gchar *debug = NULL;
 	gst_message_parse_error(message, &error, &debug);
-	const char *reason = pk_source_reason(debug);
 	int code = pk_source_error_code(error);
+	const char *unreached = pk_source_reach(source, &code);
+	const char *reason = unreached ? unreached : pk_source_reason(code, debug);
 	char text[PK_ERR_TEXT_MAX];
-	g_snprintf(text, sizeof(text), "%s%s%s%s", error->message, *reason ? " (" : "", reason,
-		*reason ? ")" : "");
+	g_snprintf(text, sizeof(text), "%s%s%s%s", unreached ? "cannot be reached" : error->message,
+		*reason ? " (" : "", reason, *reason ? ")" : "");
 	pk_source_redact(text);
 	pk_fail(err, code, "%s: %s", source->text, text);
 	g_clear_error(&error);
 	g_free(debug);
+	gst_message_unref(message);
 	return code;
 }
 
@@ -327,14 +424,18 @@ int pk_source_create(const struct pk_source_config *config,
 	source->receiver = *receiver;
 	source->run = run;
 	source->loop = config->kind == PK_SOURCE_FILE && config->loop;
+	if (config->kind == PK_SOURCE_RTSP || config->kind == PK_SOURCE_HTTP)
+		source->address = strdup(config->uri);
 	pk_source_describe(source, config);
-	int r = pk_source_graph_build(config, &source->graph, err);
+	int r = pk_source_graph_build(config, receiver, &source->graph, err);
 	if (r < 0) {
 		if (err)
 			pk_source_redact(err->text); // a launch string may hold a password
 		pk_err_prefix(err, "%s", source->text);
 		return r;
 	}
+	if (receiver->encoded)
+		pk_encoded_tap_attach(source->graph.pipeline, receiver->encoded, receiver->ctx);
 	GstAppSinkCallbacks callbacks = {.new_sample = pk_source_new_sample};
 	gst_app_sink_set_callbacks(GST_APP_SINK(source->graph.appsink), &callbacks, source, NULL);
 	pk_source_set_pace(source, pk_source_first_pace(config));
@@ -356,6 +457,7 @@ void pk_source_destroy(struct pk_source *source)
 	(void)atomic_load_explicit(&source->n_frames, memory_order_acquire);
 	gst_caps_replace(&source->caps, NULL);
 	pk_frame_pool_unref(source->pool);
+	free(source->address);
 	free(source);
 }
 
@@ -367,4 +469,9 @@ bool pk_source_is_live(const struct pk_source *source)
 const char *pk_source_text(const struct pk_source *source)
 {
 	return source->text;
+}
+
+void pk_source_inspect(const struct pk_source *source, struct pk_source_facts *out)
+{
+	pk_source_graph_inspect(&source->graph, out);
 }

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "config/config.h"
 #include "pipeline/frame.h"
+#include "pipeline/relay.h"
 
 struct pk_source;
 
@@ -19,6 +20,14 @@ struct pk_source_receiver {
 	void (*frame)(void *ctx, struct pk_frame *frame);
 	// A picture came but could not be taken (all frames out, or not mappable). Same thread.
 	void (*lost)(void *ctx);
+	// An encoded picture was left out because packets before it were lost, or a decoded one
+	// because it is damaged. A streaming thread. This and format may be NULL.
+	void (*skipped)(void *ctx);
+	// The pictures have another size or format from now on. Same thread as frame.
+	void (*format)(void *ctx, const char *before, const char *now);
+	// An encoded picture is about to be decoded. A streaming thread: must not block. May be
+	// NULL.
+	void (*encoded)(void *ctx, const struct pk_relay_unit *unit);
 	void *ctx;
 };
 
@@ -43,6 +52,18 @@ void pk_source_wake(struct pk_source *source);
 bool pk_source_is_live(const struct pk_source *source);
 // How people see it: "rtsp rtsp://***@host/path", "file /x.mp4", "test ball".
 const char *pk_source_text(const struct pk_source *source);
+
+// How the stream is read. "" where that is not known (yet).
+struct pk_source_facts {
+	char codec[32];              // caps name of the encoded stream: "video/x-h264"
+	char decoder[48];            // element factory: "avdec_h264"
+	char encoded[192], raw[192]; // caps of the encoded stream and of the pictures
+	int width, height;
+	char format[16]; // "NV12"
+	double rate_hz;  // as declared; 0: not declared or variable
+};
+// The caller's thread.
+void pk_source_inspect(const struct pk_source *source, struct pk_source_facts *out);
 
 // Replaces what stands between "://" and "@" by "***", in place.
 void pk_source_redact(char *text);

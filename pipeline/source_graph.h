@@ -5,6 +5,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "config/config.h"
+#include "pipeline/source.h"
 
 struct _GstElement;
 
@@ -13,6 +14,10 @@ struct pk_source_graph {
 	struct _GstElement *appsink;  // owned by the pipeline
 };
 
-// 0, or -EINVAL / -ENOENT with the reason; nothing is left behind then.
-int pk_source_graph_build(const struct pk_source_config *config, struct pk_source_graph *out,
-	struct pk_err *err) pk_must_check;
+// receiver: skipped and ctx are copied. 0, or -EINVAL / -ENOENT with the reason; nothing is left
+// behind then.
+int pk_source_graph_build(const struct pk_source_config *config,
+	const struct pk_source_receiver *receiver, struct pk_source_graph *out, struct pk_err *err)
+	pk_must_check;
+
+void pk_source_graph_inspect(const struct pk_source_graph *graph, struct pk_source_facts *out);

@@ -7,14 +7,18 @@
 
 static void pk_station_release(struct pk_lane *lane)
 {
-	free(pk_container_of(lane, struct pk_station, lane));
+	struct pk_station *station = pk_container_of(lane, struct pk_station, lane);
+	pk_relay_unref(station->relay);
+	free(station);
 }
 
 struct pk_station *pk_station_create(const char *name)
 {
 	struct pk_station *station = calloc(1, sizeof(*station));
-	if (!station)
+	if (!station || !(station->relay = pk_relay_create())) {
+		free(station);
 		return NULL;
+	}
 	pk_lane_init(&station->lane, pk_station_release);
 	snprintf(station->name, sizeof(station->name), "%s", name);
 	return station;

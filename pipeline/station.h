@@ -7,6 +7,7 @@
 
 #include "base/attr.h"
 #include "base/metric.h"
+#include "pipeline/relay.h"
 #include "pipeline/scheduler.h"
 #include "pipeline/sink.h"
 
@@ -25,11 +26,13 @@ struct pk_route {
 struct pk_station {
 	struct pk_lane lane;
 	char name[64];
+	struct pk_relay *relay; // its encoded stream, when it has one
 	struct pk_route route;
 	struct pk_counter n_captured;    // frames that reached us
 	struct pk_counter n_lost;        // of them: no room for them, so never offered
 	struct pk_counter n_inferred;    // of them: a model saw them
 	struct pk_counter n_passthrough; // of them: passed on without a model
+	struct pk_counter n_skipped;     // not decoded after a loss, or damaged: never captured
 	struct pk_counter n_detections, n_restarts, n_sink_drops, n_copies;
 	struct pk_histogram age, inference;
 };

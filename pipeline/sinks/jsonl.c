@@ -139,6 +139,7 @@ static bool pk_jsonl_take(
 
 static void pk_jsonl_free(struct pk_jsonl *jsonl)
 {
+	pk_sink_finish(&jsonl->sink);
 	pk_line_ring_destroy(jsonl->ring);
 	pk_buf_finish(&jsonl->batch);
 	if (jsonl->wake_fd >= 0)
@@ -171,18 +172,19 @@ static void pk_jsonl_choose_target(struct pk_jsonl *jsonl, const struct pk_sink_
 	}
 	target->rotate_bytes = config->rotate_bytes;
 	target->n_readers_dropped = &jsonl->sink.n_readers_dropped;
+	target->n_readers = &jsonl->sink.n_readers;
 	target->fd = -1;
 	for (size_t i = 0; i < PK_JSONL_MAX_READERS; i++)
 		target->readers[i].fd = -1;
 }
 
-static int pk_jsonl_create(const struct pk_sink_config *config, const struct pk_sink_events *events,
+static int pk_jsonl_create(const struct pk_sink_config *config, const struct pk_sink_env *env,
 	struct pk_sink **out, struct pk_err *err)
 {
 	struct pk_jsonl *jsonl = calloc(1, sizeof(*jsonl));
 	if (!jsonl)
 		return pk_fail(err, -ENOMEM, "out of memory");
-	pk_sink_init(&jsonl->sink, &pk_sink_jsonl, config, events);
+	pk_sink_init(&jsonl->sink, &pk_sink_jsonl, config, env);
 	pk_buf_init(&jsonl->batch, PK_JSONL_RING_BYTES * 2);
 	jsonl->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	jsonl->ring = pk_line_ring_create(PK_JSONL_RING_BYTES);

@@ -173,6 +173,7 @@ static void pk_reader_listen(struct pk_jsonl_reader *reader)
 
 static void pk_jsonl_socket_handle(struct pk_jsonl_target *target)
 {
+	uint64_t n_readers = 0;
 	pk_jsonl_socket_accept(target);
 	for (size_t i = 0; i < PK_JSONL_MAX_READERS; i++) {
 		struct pk_jsonl_reader *reader = &target->readers[i];
@@ -180,7 +181,9 @@ static void pk_jsonl_socket_handle(struct pk_jsonl_target *target)
 			pk_reader_listen(reader);
 		if (reader->fd >= 0 && reader->n_pending)
 			pk_reader_flush(reader);
+		n_readers += reader->fd >= 0;
 	}
+	atomic_store_explicit(target->n_readers, n_readers, memory_order_relaxed);
 }
 
 static void pk_jsonl_socket_close(struct pk_jsonl_target *target)

@@ -32,7 +32,7 @@ struct pk_jsonl_target {
 	int64_t size_bytes; // of the file
 	struct stat opened; // the file as it was opened
 	struct pk_jsonl_reader readers[PK_JSONL_MAX_READERS];
-	_Atomic uint64_t *n_readers_dropped;
+	_Atomic uint64_t *n_readers_dropped, *n_readers; // the sink's
 };
 
 struct pk_jsonl_target_ops {

@@ -17,26 +17,14 @@
 #include "base/queue.h"
 #include "pipeline/canvas.h"
 #include "pipeline/sink.h"
+#include "pipeline/sinks/marked.h"
 #include "pipeline/thread.h"
 
 #define PK_SNAPSHOT_JOBS     4
-#define PK_SNAPSHOT_BOXES    100 // drawn at most
 #define PK_SNAPSHOT_CAMERAS  64
 #define PK_SNAPSHOT_QUALITY  85
 #define PK_SNAPSHOT_FLUSH_NS (500 * PK_NS_PER_MS) // for what waits at the end
 #define PK_SNAPSHOT_JOIN_NS  (3 * PK_NS_PER_S / 2)
-
-// All that is drawn, copied: labels may be gone by the time it is.
-struct pk_snapshot_job {
-	char camera[64];
-	char caption[128];
-	struct pk_frame *frame; // referenced
-	struct {
-		struct pk_detection detection;
-		char label[48];
-	} boxes[PK_SNAPSHOT_BOXES];
-	size_t n_boxes;
-};
 
 struct pk_snapshot {
 	struct pk_sink sink;
@@ -46,7 +34,7 @@ struct pk_snapshot {
 	pthread_t thread;
 	_Atomic int64_t until_ns;      // no picture is begun after that; 0: goes on
 	struct pk_queue *idle, *ready; // of jobs
-	struct pk_snapshot_job jobs[PK_SNAPSHOT_JOBS];
+	struct pk_marked jobs[PK_SNAPSHOT_JOBS];
 	// Inference thread only
 	struct {
 		char name[64];
@@ -73,26 +61,6 @@ static int64_t *pk_snapshot_due(struct pk_snapshot *snapshot, const char *camera
 	return &snapshot->cameras[at].due_ns;
 }
 
-static void pk_snapshot_fill(struct pk_snapshot_job *job, const struct pk_result *result)
-{
-	char time[PK_ISO_TIME_MAX];
-	pk_format_iso_time(result->frame->realtime_ns, time);
-	snprintf(job->camera, sizeof(job->camera), "%s", result->camera);
-	snprintf(job->caption, sizeof(job->caption), "%s  %s  %s", result->camera, result->rung,
-		time);
-	job->n_boxes = PK_MIN(result->n_detections, (size_t)PK_SNAPSHOT_BOXES);
-	for (size_t i = 0; i < job->n_boxes; i++) {
-		const struct pk_detection *d = &result->detections[i];
-		const char *label = result->card ? pk_card_label(result->card, d->class_idx) : NULL;
-		char number[24];
-		snprintf(number, sizeof(number), "class %d", d->class_idx);
-		job->boxes[i].detection = *d;
-		snprintf(job->boxes[i].label, sizeof(job->boxes[i].label), "%.32s %d%%",
-			label ? label : number, (int)(d->score * 100 + 0.5f));
-	}
-	job->frame = pk_frame_ref(result->frame);
-}
-
 static bool pk_snapshot_take(
 	struct pk_sink *sink, const struct pk_result *result, const char *line, size_t n)
 {
@@ -100,38 +68,15 @@ static bool pk_snapshot_take(
 	int64_t now_ns = pk_now_ns(), *due_ns = pk_snapshot_due(snapshot, result->camera);
 	if (now_ns < *due_ns || (snapshot->detections_only && result->n_detections == 0))
 		return true;
-	struct pk_snapshot_job *job = pk_queue_pop(snapshot->idle, 0);
+	struct pk_marked *job = pk_queue_pop(snapshot->idle, 0);
 	if (!job)
 		return false;
 	*due_ns = now_ns + snapshot->interval_ns;
-	pk_snapshot_fill(job, result);
+	pk_marked_fill(job, result);
 	if (pk_queue_try_push(snapshot->ready, job))
 		return true;
 	pk_frame_unref(pk_steal(job->frame)); // closed: it is about to be destroyed
 	return false;
-}
-
-static void pk_snapshot_draw(struct pk_snapshot *snapshot, const struct pk_snapshot_job *job)
-{
-	struct pk_canvas *canvas = &snapshot->canvas;
-	int thick = PK_MAX(2, PK_MIN(canvas->width, canvas->height) / 240);
-	int bar = pk_canvas_label_height(canvas);
-	bool whole = true;
-	int below = bar;
-	for (size_t i = 0; i < job->n_boxes; i++) {
-		const struct pk_detection *d = &job->boxes[i].detection;
-		struct pk_canvas_color color = pk_canvas_class_color(d->class_idx);
-		const int box[4] = {
-			(int)d->x1, (int)d->y1, (int)(d->x2 + 0.5f), (int)(d->y2 + 0.5f)};
-		whole = box[0] <= 0 && box[1] <= 0 && box[2] >= canvas->width &&
-			box[3] >= canvas->height;
-		if (!whole)
-			pk_canvas_frame(canvas, box, thick, color);
-		int y = whole ? below : box[1] >= bar ? box[1] - bar : box[1];
-		below += whole ? bar : 0; // classes of the whole picture stand in a list
-		pk_canvas_label(canvas, box[0], y, job->boxes[i].label, color);
-	}
-	pk_canvas_label(canvas, 0, 0, job->caption, (struct pk_canvas_color){32, 32, 32});
 }
 
 static int pk_snapshot_encode(struct pk_snapshot *snapshot, unsigned long *size, struct pk_err *err)
@@ -173,11 +118,11 @@ static int pk_snapshot_write(
 }
 
 static int pk_snapshot_do(
-	struct pk_snapshot *snapshot, const struct pk_snapshot_job *job, struct pk_err *err)
+	struct pk_snapshot *snapshot, const struct pk_marked *job, struct pk_err *err)
 {
 	if (pk_canvas_load(&snapshot->canvas, &job->frame->image) < 0)
 		return pk_fail(err, -ENOMEM, "out of memory");
-	pk_snapshot_draw(snapshot, job);
+	pk_marked_draw(job, &snapshot->canvas);
 	unsigned long size;
 	int r = pk_snapshot_encode(snapshot, &size, err);
 	if (r < 0)
@@ -193,7 +138,7 @@ static int pk_snapshot_do(
 	return r < 0 ? r : pk_snapshot_write(path, snapshot->out, size, err);
 }
 
-static void pk_snapshot_work(struct pk_snapshot *snapshot, const struct pk_snapshot_job *job)
+static void pk_snapshot_work(struct pk_snapshot *snapshot, const struct pk_marked *job)
 {
 	struct pk_err err = {0};
 	int64_t until_ns = atomic_load(&snapshot->until_ns);
@@ -208,7 +153,7 @@ static void pk_snapshot_work(struct pk_snapshot *snapshot, const struct pk_snaps
 static void *pk_snapshot_run(void *arg)
 {
 	struct pk_snapshot *snapshot = arg;
-	struct pk_snapshot_job *job;
+	struct pk_marked *job;
 	while ((job = pk_queue_pop(snapshot->ready, -1))) {
 		pk_snapshot_work(snapshot, job);
 		pk_frame_unref(pk_steal(job->frame));
@@ -220,6 +165,7 @@ static void *pk_snapshot_run(void *arg)
 
 static void pk_snapshot_free(struct pk_snapshot *snapshot)
 {
+	pk_sink_finish(&snapshot->sink);
 	for (size_t i = 0; i < PK_SNAPSHOT_JOBS; i++)
 		pk_frame_unref(snapshot->jobs[i].frame);
 	pk_queue_destroy(snapshot->idle);
@@ -257,13 +203,13 @@ static int pk_snapshot_prepare(struct pk_snapshot *snapshot, const struct pk_sin
 	return pk_thread_start(&snapshot->thread, "pk-snapshot", pk_snapshot_run, snapshot);
 }
 
-static int pk_snapshot_create(const struct pk_sink_config *config,
-	const struct pk_sink_events *events, struct pk_sink **out, struct pk_err *err)
+static int pk_snapshot_create(const struct pk_sink_config *config, const struct pk_sink_env *env,
+	struct pk_sink **out, struct pk_err *err)
 {
 	struct pk_snapshot *snapshot = calloc(1, sizeof(*snapshot));
 	if (!snapshot)
 		return pk_fail(err, -ENOMEM, "out of memory");
-	pk_sink_init(&snapshot->sink, &pk_sink_snapshot, config, events);
+	pk_sink_init(&snapshot->sink, &pk_sink_snapshot, config, env);
 	int r = pk_snapshot_prepare(snapshot, config);
 	if (r < 0) {
 		pk_snapshot_free(snapshot);

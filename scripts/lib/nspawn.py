@@ -38,7 +38,7 @@ def why_not():
     """Why no container can be booted on this machine; "" when it can."""
     if os.geteuid() != 0:
         return "not root"
-    for tool in ("systemd-nspawn", "mmdebstrap", "unshare"):
+    for tool in ("systemd-nspawn", "mmdebstrap", "unshare", "setpriv"):
         if not shutil.which(tool):
             return f"no {tool}; run scripts/setup system"
     probe = ["unshare", "-m", "--propagation", "private", "sh", "-c", CGROUP2, "sh", "true"]
@@ -69,7 +69,9 @@ class Container:
             f.write(UNIT.format(command=command))
         layers = f"lowerdir={self.root},upperdir={self.upper},workdir={self.folder}/work"
         inner = f'mount -t overlay overlay -o "{layers}" "{self.merged}" || exit 79\n' + CGROUP2
-        call = ["unshare", "-m", "--propagation", "private", "sh", "-c", inner, "sh"]
+        # Whatever ends us ends the container: its processes go with their pid namespace.
+        call = ["setpriv", "--pdeathsig", "KILL", "unshare", "-m", "--propagation", "private"]
+        call += ["-p", "-f", "--kill-child", "--mount-proc", "sh", "-c", inner, "sh"]
         call += ["systemd-nspawn", "-q", "-D", self.merged, "-M", "picket-story"]
         call += ["--register=no", "--keep-unit", "--private-network", "--system-call-filter=bpf"]
         call += [f"--bind-ro={outside}:{inside}" for outside, inside in self.binds]
@@ -81,7 +83,6 @@ class Container:
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
             )
         try:
             return self._wait(on_poll, timeout)
@@ -100,24 +101,13 @@ class Container:
         return self.child.returncode
 
     def kill(self):
-        """Ends the container at once: all its processes go with its first one."""
+        """Ends the container at once, with all its processes."""
         if self.child.poll() is None:
-            for pid in children(self.child.pid):
-                os.kill(pid, signal.SIGKILL)
             self.child.kill()
             self.child.wait()
 
     def remove(self):
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def children(pid):
-    """Process ids of a process's children."""
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
-            return [int(one) for one in f.read().split()]
-    except OSError:
-        return []
 
 
 def new_folder(parent):

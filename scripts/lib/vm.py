@@ -124,7 +124,16 @@ def story_archive(folder, debs, modules, version):
 
 
 def boot(image, initrd, log_path):
-    command = ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max"]
+    command = [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        "qemu-system-x86_64",
+        "-accel",
+        "tcg,thread=multi",
+        "-cpu",
+        "max",
+    ]
     command += ["-m", str(MEMORY_MIB), "-smp", "2", "-nographic", "-no-reboot", "-nic", "none"]
     command += ["-nodefaults", "-serial", "stdio", "-kernel", image, "-initrd", initrd]
     line = "console=ttyS0 quiet loglevel=3 panic=-1 systemd.unit=story.service"

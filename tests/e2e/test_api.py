@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -254,6 +255,43 @@ def picketd_links_neither_media_nor_accelerators():
     check(not found, f"picketd links {found}")
 
 
+def every_signal_ends_it_cleanly_or_not_at_all():
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+        with demo_node() as node:
+            pid = node.wait_for(lambda s: s["worker"]["up"] and s["worker"]["pid"], 20, "worker")
+            for harmless in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGPIPE):
+                node.child.send_signal(harmless)
+            check(node.get("/v1/status"), "a harmless signal ended it")
+            start = time.monotonic()
+            node.child.send_signal(number)
+            check(node.child.wait(5) == 0, f"{number.name}: exit code {node.child.returncode}")
+            check(time.monotonic() - start < 3, f"{number.name} took too long")
+            check(not os.path.exists(f"/proc/{pid}"), "the worker is left")
+            check(not os.path.exists(node.path("run/picket/control.sock")), "the socket is left")
+
+
+def systemd_hears_a_reload():
+    address = f"\0picket-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as hears:
+        hears.bind(address)
+        hears.settimeout(20)
+        with demo_node(start=False) as node:
+            node.start(
+                env={"NOTIFY_SOCKET": address.replace("\0", "@"), "WATCHDOG_USEC": "2000000"}
+            )
+            said = [hears.recv(4096).decode()]
+            while not any("READY=1" in text for text in said):
+                said.append(hears.recv(4096).decode())
+            node.child.send_signal(signal.SIGHUP)
+            while not any("RELOADING=1" in text for text in said):
+                said.append(hears.recv(4096).decode())
+            usec = int(re.search(r"MONOTONIC_USEC=(\d+)", said[-1]).group(1))
+            check(abs(usec / 1e6 - time.monotonic()) < 5, said[-1])
+            while "READY=1" not in said[-1] or "WATCHDOG=1" not in "".join(said):
+                said.append(hears.recv(4096).decode())
+                check(len(said) < 500, "no READY after the reload, or no WATCHDOG")
+
+
 def top_and_help_answer():
     with demo_node() as node:
         node.wait_rung("parts", "engine")
@@ -322,6 +360,8 @@ sys.exit(
         fifty_clients_and_followers_that_resume,
         strangers_are_refused,
         picketd_links_neither_media_nor_accelerators,
+        every_signal_ends_it_cleanly_or_not_at_all,
+        systemd_hears_a_reload,
         top_and_help_answer,
         doctor_says_what_is_wrong,
         support_bundle_holds_no_secret,

@@ -80,7 +80,7 @@ def wait(what, timeout, why):
     raise AssertionError(f"{why}: not within {timeout} s\n{evidence()}")
 
 
-def wait_rung(rung, timeout=120, digest=None):
+def wait_rung(rung, timeout=90, digest=None):
     """The model on a rung (and of a digest)."""
 
     def reached():

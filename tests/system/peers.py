@@ -13,6 +13,8 @@ REGISTRY = "localhost:5443"
 FOLDER = "/srv/peers"
 CA = "/etc/picket/keys/registry-ca.pem"
 SECRET = "/etc/picket/registry-password"
+SIGNING_KEY = f"{FOLDER}/signing.pem"
+PUBLIC_KEY = "/etc/picket/keys/release.pem"
 CREDENTIALS = "/usr/share/picket/drop-ins/credentials.conf"
 
 REGISTRY_CONFIG = f"""version: 0.1
@@ -39,6 +41,8 @@ def make_registry():
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30"]
     files = ["-keyout", f"{FOLDER}/tls.key", "-out", f"{FOLDER}/tls.pem"]
     sh("openssl", "req", "-x509", *curve, *files, *subject)
+    sh("openssl", "genpkey", "-algorithm", "ed25519", "-out", SIGNING_KEY)
+    sh("openssl", "pkey", "-in", SIGNING_KEY, "-pubout", "-out", PUBLIC_KEY)
     machine.write(f"{FOLDER}/htpasswd", f"{USER}:{bcrypt(PASSWORD)}\n")
     machine.write(f"{FOLDER}/config.yml", REGISTRY_CONFIG)
     with open(f"{FOLDER}/tls.pem", encoding="ascii") as f:
@@ -64,14 +68,10 @@ def stop_registry():
     sh("systemctl", "stop", "registry.service")
 
 
-def push(layout, tag, name):
-    """Copies an artifact of a layout, with what is signed beside it, into the registry."""
-    command = ["skopeo", "--insecure-policy", "copy", "-q", "--dest-creds", f"{USER}:{PASSWORD}"]
-    certificates = f"{FOLDER}/trusted"
-    os.makedirs(certificates, exist_ok=True)
-    sh("cp", CA, f"{certificates}/ca.crt")
-    command += ["--dest-cert-dir", certificates]
-    sh(*command, f"oci:{layout}:{tag}", f"docker://{REGISTRY}/{name}:{tag}")
+def push(artifact, name):
+    """Copies an artifact of a layout, with its signatures, into the registry."""
+    command = ["picketctl", "push", artifact, f"{REGISTRY}/{name}", "--ca", CA, "--user", USER]
+    sh(*command, "--password-file", SECRET)
 
 
 def mqtt_messages(n, topic="picket/#", timeout=30):

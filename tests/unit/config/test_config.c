@@ -44,6 +44,15 @@ static const char example[] =
 	"other}\n"
 	"  ball: {source: {kind: test, width: 320, height: 240, rate: 7.5fps}, model: other}\n"
 	"  own: {source: {kind: gst, launch: 'videotestsrc ! video/x-raw'}, model: other}\n"
+	"  usb: {source: {kind: v4l2, device: /dev/video0, format: mjpeg, width: 1280, height: 720,"
+	" controls: [exposure_auto=1, gain=-3]}, model: other, retry_max: 10s,"
+	" checks: {frozen: 0, restart: false}}\n"
+	"  board: {source: {kind: csi, sensor_id: 1}, model: other}\n"
+	"  web: {source: {kind: http, uri: 'https://h/1', user: u, password_file: pw, tls_ca: "
+	"ca.pem,"
+	" tls_verify: false}, model: other}\n"
+	"  stills: {source: {kind: images, uri: 'pics/*.jpg', rate: 2/s, loop: true}, model: "
+	"other}\n"
 	"sinks:\n"
 	"  results: {kind: jsonl, path: results.jsonl, rotate: 1MiB}\n"
 	"  shots: {kind: snapshot, path: /var/shots, interval: 5s, detections_only: true}\n"
@@ -116,6 +125,25 @@ static void test_every_value(void **state)
 	assert_true(b->source.width == 320 && b->source.height == 240 && b->source.rate_hz == 7.5);
 	assert_string_equal(
 		pk_config_camera(c, "own")->source.launch, "videotestsrc ! video/x-raw");
+	const struct pk_camera_config *usb = pk_config_camera(c, "usb");
+	assert_string_equal(usb->source.device, "/dev/video0");
+	assert_int_equal(usb->source.format, PK_V4L2_MJPEG);
+	assert_int_equal(usb->source.n_controls, 2);
+	assert_string_equal(usb->source.controls[1], "gain=-3");
+	assert_int_equal(usb->retry_max_ns, 10 * SECOND);
+	assert_int_equal(usb->checks.frozen_ns, 0);
+	assert_int_equal(usb->checks.black_ns, 10 * SECOND);
+	assert_false(usb->checks.restart);
+	const struct pk_camera_config *board = pk_config_camera(c, "board");
+	assert_int_equal(board->source.width, 1920); // the kind's own default
+	assert_int_equal(board->source.sensor_id, 1);
+	assert_int_equal(board->source.n_recovery, 4);
+	const struct pk_camera_config *web = pk_config_camera(c, "web");
+	assert_string_equal(web->source.password_file, "/etc/picket/pw");
+	assert_false(web->source.tls_verify);
+	const struct pk_camera_config *stills = pk_config_camera(c, "stills");
+	assert_string_equal(stills->source.uri, "/etc/picket/pics/*.jpg");
+	assert_true(stills->source.loop && stills->source.paced);
 
 	assert_string_equal(pk_config_sink(c, "results")->path, "/etc/picket/results.jsonl");
 	assert_int_equal(pk_config_sink(c, "results")->rotate_bytes, 1 << 20);

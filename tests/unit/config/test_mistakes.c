@@ -51,6 +51,27 @@ static const struct mistake {
 		"  memory: 1GiB\n"
 		"  nice: 2\n",
 		"4:3: `nice` is given twice; first at 2:3\n"},
+	{"mqtt_topic",
+		"sinks:\n"
+		"  m: {kind: mqtt, host: b, prefix: a/#}\n",
+		"2:36: `prefix`: must be a topic: levels between single `/`, without `+` and `#`, "
+		"not beginning with `$`\n"},
+	{"mqtt_pairs",
+		"sinks:\n"
+		"  m: {kind: mqtt, host: b, cert: c, password_file: p}\n",
+		"2:34: cert needs `key` beside it\n"
+		"2:34: cert needs `ca` beside it\n"
+		"2:52: password_file needs `user` beside it\n"},
+	{"restream_user",
+		"sinks:\n"
+		"  r: {kind: restream, user: u}\n",
+		"2:29: user needs `password_file` beside it\n"},
+	{"restream_ports",
+		"sinks:\n"
+		"  r: {kind: restream, port: 9000}\n"
+		"  s: {kind: restream, port: 9000}\n"
+		"  t: {kind: restream}\n",
+		"3:6: sinks `r` and `s` have the same port\n"},
 	{"anchor", "runtime: {chain: &c [cpu]}\n",
 		"1:18: anchors (`&c`) are not supported; write the value out\n"},
 	{"alias", "runtime: {chain: *c}\n",
@@ -128,13 +149,13 @@ static const struct mistake {
 		"  a: {source: {kind: rtsp, uri: 'rtsp://h/1', loop: true}, model: m}\n"
 		"models:\n"
 		"  m: {artifact: 'oci:r:t'}\n",
-		"2:47: `loop` does not apply to kind `rtsp` (only to: file)\n"},
+		"2:47: `loop` does not apply to kind `rtsp` (only to: file, images)\n"},
 	{"misplaced_uri",
 		"cameras:\n"
 		"  a: {source: {kind: test, uri: x}, model: m}\n"
 		"models:\n"
 		"  m: {artifact: 'oci:r:t'}\n",
-		"2:28: `uri` does not apply to kind `test` (only to: file, rtsp)\n"},
+		"2:28: `uri` does not apply to kind `test` (only to: file, images, rtsp, http)\n"},
 	{"misplaced_rotate",
 		"sinks:\n"
 		"  a: {kind: snapshot, path: x, interval: 1s, rotate: 1MiB}\n",
@@ -266,20 +287,54 @@ static const struct mistake {
 	{"enum_near",
 		"sinks:\n"
 		"  a: {kind: json, path: x}\n",
-		"2:13: `kind`: cannot be `json`; did you mean `jsonl`? Allowed: jsonl, snapshot\n"},
+		"2:13: `kind`: cannot be `json`; did you mean `jsonl`? Allowed: jsonl, snapshot, "
+		"mqtt, restream\n"},
 	{"enum_far",
 		"cameras:\n"
 		"  a: {source: {kind: webcam}, model: m}\n"
 		"models:\n"
 		"  m: {artifact: 'oci:r:t'}\n",
-		"2:22: `kind`: cannot be `webcam`; allowed: file, test, rtsp, gst\n"},
+		"2:22: `kind`: cannot be `webcam`; allowed: file, images, test, rtsp, http, "
+		"v4l2, csi, gst\n"},
 	{"enum_hides_uri",
 		"cameras:\n"
 		"  a: {source: {kind: rtps, uri: 'rtsp://h/1'}, model: m}\n"
 		"models:\n"
 		"  m: {artifact: 'oci:r:t'}\n",
-		"2:22: `kind`: cannot be `rtps`; did you mean `rtsp`? Allowed: file, test, rtsp, "
-		"gst\n"},
+		"2:22: `kind`: cannot be `rtps`; did you mean `rtsp`? Allowed: file, images, "
+		"test, rtsp, http, v4l2, csi, gst\n"},
+	{"http_scheme",
+		"cameras:\n"
+		"  a: {source: {kind: http, uri: 'rtsp://h/1'}, model: m}\n"
+		"models:\n"
+		"  m: {artifact: 'oci:r:t'}\n",
+		"2:33: `uri`: must start with http:// or https://\n"},
+	{"http_secret",
+		"cameras:\n"
+		"  a: {source: {kind: http, uri: 'http://u:geheim@h/1'}, model: m}\n"
+		"models:\n"
+		"  m: {artifact: 'oci:r:t'}\n",
+		"2:33: `uri`: must not hold a user or password; use `user` and `password_file`\n"},
+	{"v4l2_without_device",
+		"cameras:\n"
+		"  a: {source: {kind: v4l2}, model: m}\n"
+		"models:\n"
+		"  m: {artifact: 'oci:r:t'}\n",
+		"2:7: missing required key `device` in `cameras.a.source`\n"},
+	{"v4l2_control",
+		"cameras:\n"
+		"  a: {source: {kind: v4l2, device: /dev/video0, controls: [gain=high]}, model: "
+		"m}\n"
+		"models:\n"
+		"  m: {artifact: 'oci:r:t'}\n",
+		"2:60: `controls`: must be name=number, as `v4l2-ctl --list-ctrls` names them: "
+		"exposure_auto=1\n"},
+	{"check_unknown",
+		"cameras:\n"
+		"  a: {source: {kind: test}, model: m, checks: {frosen: 1m}}\n"
+		"models:\n"
+		"  m: {artifact: 'oci:r:t'}\n",
+		"2:48: unknown key `frosen`; did you mean `frozen`?\n"},
 	{"rtsp_scheme",
 		"cameras:\n"
 		"  a: {source: {kind: rtsp, uri: 'http://h/1'}, model: m}\n"

@@ -68,6 +68,7 @@ static void on_assign(const json_t *message)
 	const char *engine = json_string_value(json_object_get(message, "engine"));
 	if (engine && mode_is("load-crash"))
 		raise(SIGABRT);
+	put(json_pack("{s:s}", "type", "busy"));
 	if (engine && mode_is("slow-load"))
 		usleep(1200 * 1000);
 	int code = engine ? load(engine) : 0;

@@ -103,6 +103,51 @@ static void test_ids_are_well_formed_and_unique(void **ctx)
 	}
 }
 
+static void test_secrets_stay_out_of_the_ring(void **ctx)
+{
+	(void)ctx;
+	struct pk_events *events = pk_events_create();
+	pk_log_redact("s3cr3t&word");
+	pk_events_post(events, PK_EVENT_CAMERA,
+		PK_FIELDS({"PICKET_CAMERA", "gate"}, {"PICKET_CAUSE", "s3cr3t%26word refused"}),
+		"camera gate: s3cr3t&word");
+	const json_t *event = pk_events_next(events, 0);
+	assert_string_equal(
+		json_string_value(json_object_get(event, "message")), "camera gate: ***");
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(event, "fields"), "cause")),
+		"*** refused");
+	pk_events_destroy(events);
+}
+
+// A camera that flaps must neither fill the journal nor push everything else out of the ring.
+static void test_repeated_events_are_held_back_and_counted(void **ctx)
+{
+	(void)ctx;
+	struct pk_events *events = pk_events_create();
+	pk_events_set_burst(events, 3);
+	for (int i = 0; i < 10; i++)
+		pk_events_post(
+			events, PK_EVENT_CAMERA, PK_FIELDS({"PICKET_CAMERA", "gate"}), "flap");
+	assert_int_equal(pk_events_last_id(events), 3);
+	pk_events_post(events, PK_EVENT_CAMERA, PK_FIELDS({"PICKET_CAMERA", "door"}), "another");
+	assert_int_equal(pk_events_last_id(events), 4);
+	for (int i = 0; i < 10; i++)
+		pk_events_post(events, PK_EVENT_ALARM, PK_FIELDS({"PICKET_MODEL", "a"}), "alarm");
+	assert_int_equal(pk_events_last_id(events), 14); // alerts always pass
+	pk_auto_json counts = pk_events_counts(events);
+	assert_int_equal(json_array_size(counts), 2);
+	size_t i;
+	json_t *row;
+	json_array_foreach (counts, i, row) {
+		bool camera =
+			strcmp(json_string_value(json_object_get(row, "name")), "camera") == 0;
+		assert_int_equal(
+			json_integer_value(json_object_get(row, "count")), camera ? 11 : 10);
+	}
+	pk_events_destroy(events);
+}
+
 static const char *docs_folder;
 
 // Prints the row that is missing, ready to be pasted.
@@ -134,6 +179,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_ring_keeps_the_newest),
 		cmocka_unit_test(test_bytes_that_are_no_text),
 		cmocka_unit_test(test_ids_are_well_formed_and_unique),
+		cmocka_unit_test(test_secrets_stay_out_of_the_ring),
+		cmocka_unit_test(test_repeated_events_are_held_back_and_counted),
 		cmocka_unit_test(test_docs_have_every_event),
 	};
 	if (argc < 2)

@@ -34,7 +34,7 @@ static struct pk_sink *make(const char *path, int64_t rotate_bytes)
 		.kind = PK_SINK_JSONL,
 		.path = (char *)path,
 		.rotate_bytes = rotate_bytes};
-	struct pk_sink_events events = {.fault = on_fault};
+	struct pk_sink_env events = {.fault = on_fault};
 	struct pk_sink *sink = NULL;
 	memset(&seen, 0, sizeof(seen));
 	assert_int_equal(pk_sink_create(&config, &events, &sink, NULL), 0);

@@ -154,7 +154,7 @@ static void test_never_waits_and_reports_once(void **state)
 	struct pk_sink_config config = {.name = (char *)"p",
 		.kind = PK_SINK_SNAPSHOT,
 		.path = file}; // no folder, and cannot become one
-	struct pk_sink_events events = {.fault = on_fault};
+	struct pk_sink_env events = {.fault = on_fault};
 	struct pk_sink *sink = NULL;
 	assert_int_equal(pk_sink_create(&config, &events, &sink, NULL), 0);
 	struct pk_frame *large = test_frame(1920, 1080, 50, NULL);
