@@ -19,7 +19,7 @@
 #define WORKER_GROUP "worker"
 #define BUILD_WEIGHT 20
 #define HELD_CAUSE                                                                                 \
-	"builds are held: the machine went down during them; `picketctl models --rebuild NAME` "   \
+	"builds are held: the machine went down during them; `picketctl model rebuild NAME` "      \
 	"allows them again"
 
 // What building an engine takes: the program and its libraries, and the model several times over

@@ -213,9 +213,7 @@ def decode_ms(clip):
 def inference_ms(node, model):
     """CPU of the engine alone, a run."""
     engines = os.path.join(node.root, "var/lib/picket/engines")
-    engine = max(
-        (os.path.join(engines, name) for name in os.listdir(engines)), key=os.path.getsize
-    )
+    engine = max((os.path.join(engines, name) for name in os.listdir(engines)), key=os.path.getsize)
     done = node.ctl("engine", "bench", "--json", engine)
     figures = json.loads(done.stdout)
     return figures["p50_ms"] if "p50_ms" in figures else figures["median_ms"]
@@ -243,9 +241,7 @@ def build_counter():
 def slow_model():
     """A model that takes longer than a frame's time: the large detector of the zoo."""
     python = os.path.join(TOP, "build/venv/bin/python")
-    code = (
-        "import sys;sys.path.insert(0,'tests/zoo');import zoo;print(zoo.path('yolov8n'))"
-    )
+    code = "import sys;sys.path.insert(0,'tests/zoo');import zoo;print(zoo.path('yolov8n'))"
     done = subprocess.run(
         [python, "-c", code], cwd=TOP, capture_output=True, text=True, check=False
     )

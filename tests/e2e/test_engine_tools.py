@@ -148,7 +148,7 @@ def inspect():
     assert "gate fp32: passed" in text and "live peak" in text
     dot, _ = engine("inspect", ENGINE, "--dot")
     assert dot.startswith("digraph engine {") and dot.endswith("}\n")
-    assert dot.count(" [label=\"conv\\n") == sum(layer["op"] == "conv" for layer in layers)
+    assert dot.count(' [label="conv\\n') == sum(layer["op"] == "conv" for layer in layers)
 
 
 def profile():

@@ -138,7 +138,7 @@ def check_camera_undisturbed(scene: Scene, seconds: float, since: int):
 
 def absent_restarted_and_frozen_broker():
     with Scene() as scene:
-        node, broker = scene.node, scene.broker
+        node = scene.node
         started = time.monotonic()
         node.start()
         absent_at_start(scene)

@@ -331,7 +331,7 @@ def thread_ticks(pid: int) -> dict[str, int]:
 
 
 def slow_clients_cost_nothing_and_fast_ones_little():
-    """1080p30: a client that never reads is not waited for; one that reads costs < 2 % of a core."""
+    """1080p30: who never reads is not waited for; who reads costs < 2 % of a core."""
     with Scene(f"{{kind: file, uri: {clip_1080()}, loop: true}}", artifact=False) as scene:
         first = scene.wait_served()
         first.stop()

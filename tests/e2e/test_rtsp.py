@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """An RTSP camera on loopback: served, lost, found again."""
+
 import os
 import socket
 import subprocess
