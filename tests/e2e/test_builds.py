@@ -150,7 +150,7 @@ def unclean_boots_hold_builds_until_an_operator_says_so():
         check(any(a["model"] == "" for a in status["alarms"]), f"no alarm: {status['alarms']}")
         time.sleep(1)
         check(node.status()["builder"]["state"] == "waiting", f"{node.status()['builder']}")
-        done = node.ctl("models", "--rebuild", "parts")
+        done = node.ctl("model", "rebuild", "parts")
         check(done.returncode == 0, done.stderr)
         node.wait_rung("parts", "engine", 60)
         check(not node.status()["alarms"], "the alarm stays")
