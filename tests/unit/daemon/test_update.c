@@ -587,8 +587,7 @@ static void test_a_parser_that_crashes_is_bounded(void **ctx)
 	poll(&w);
 	run_to(&w, PK_UP_ADMIT);
 	fail_with(&w, "picket-build: killed by SIGSEGV", false);
-	const struct pk_up_quarantine *entry =
-		pk_up_quarantined(&w.disk, digest_text(2), w.now_s);
+	const struct pk_up_quarantine *entry = pk_up_quarantined(&w.disk, digest_text(2), w.now_s);
 	assert_non_null(entry);
 	assert_true(entry->until_s > 0);
 	assert_string_equal(w.disk.active.digest, digest_text(1));
