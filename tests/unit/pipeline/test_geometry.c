@@ -193,6 +193,21 @@ static void test_pixels(void **state)
 		}
 }
 
+// A bright box in a dark part of a bright picture: what is outside must not be looked at.
+static void draw(uint8_t *luma, const struct pk_image *image, const struct pk_image *part,
+	const int at[2], const int box[4])
+{
+	bool yuv = image->format == PK_PIXEL_NV12 || image->format == PK_PIXEL_I420;
+	int dark = yuv ? 16 : 0, bright = yuv ? 235 : 255; // what is beyond would be cut off
+	int step = image->format == PK_PIXEL_RGB ? 3 : 1, stride = image->strides[0];
+	memset(luma, bright, (size_t)(stride * image->height));
+	for (int y = at[1]; y < at[1] + part->height; y++)
+		memset(luma + y * stride + at[0] * step, dark, (size_t)(part->width * step));
+	for (int y = box[1]; y < box[3]; y++)
+		memset(luma + y * stride + box[0] * step, bright,
+			(size_t)((box[2] - box[0]) * step));
+}
+
 // A part of the picture, down to odd edges: its boxes come back in pixels of the whole.
 static void check_part(const struct pk_card *card, enum pk_pixel_format format,
 	const struct pk_image_region *region)
@@ -216,17 +231,8 @@ static void check_part(const struct pk_card *card, enum pk_pixel_format format,
 	assert_near(top + part.height, (region->y + region->height) * H, 1);
 	const int box[4] = {left + part.width * 3 / 8, top + part.height * 3 / 8,
 		left + part.width * 5 / 8, top + part.height * 5 / 8};
+	draw(luma, &image, &part, (const int[]){left, top}, box);
 	memset(chroma, 128, sizeof(chroma));
-	bool yuv = format == PK_PIXEL_NV12 || format == PK_PIXEL_I420;
-	int dark = yuv ? 16 : 0, bright = yuv ? 235 : 255; // what is beyond would be cut off
-	memset(luma, dark, sizeof(luma));
-	for (int y = box[1]; y < box[3]; y++)
-		memset(luma + (y * W + box[0]) * step, bright, (size_t)((box[2] - box[0]) * step));
-	// What is outside must not be looked at.
-	for (int y = 0; y < H; y++)
-		for (int x = 0; x < W; x++)
-			if (x < left || x >= left + part.width || y < top || y >= top + part.height)
-				memset(luma + (y * W + x) * step, bright, (size_t)step);
 	struct pk_image_spec spec;
 	struct pk_preprocess *pre = NULL;
 	assert_int_equal(pk_input_spec_from_card(card, &spec, NULL), 0);

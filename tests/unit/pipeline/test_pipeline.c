@@ -356,14 +356,16 @@ static void test_five_inferences_a_second(void **state)
 	pk_histogram_sub(&after.age, &before.age);
 	pk_histogram_sub(&after.inference, &before.inference);
 	double age_ms = (double)pk_histogram_quantile(&after.age, 0.99) / PK_NS_PER_MS;
-	double inference_ms = (double)pk_histogram_quantile(&after.inference, 0.5) / PK_NS_PER_MS;
+	double usual_ms = (double)pk_histogram_quantile(&after.inference, 0.5) / PK_NS_PER_MS;
+	double inference_ms = (double)pk_histogram_quantile(&after.inference, 0.99) / PK_NS_PER_MS;
 	double captured = (double)(after.n_captured - before.n_captured) / took_s;
 	double inferred = (double)(after.n_inferred - before.n_inferred) / took_s;
-	printf("slow consumer, %.0f s: %.2f captured/s, %.2f inferred/s, inference p50 %.0f ms, "
-	       "age p99 %.0f ms\n",
-		took_s, captured, inferred, inference_ms, age_ms);
+	printf("slow consumer, %.0f s: %.2f captured/s, %.2f inferred/s, inference p50 %.0f "
+	       "p99 %.0f ms, age p99 %.0f ms\n",
+		took_s, captured, inferred, usual_ms, inference_ms, age_ms);
 	assert_in_range(captured * 100, 2900, 3100);
 	assert_in_range(inferred * 100, TEST_SANITIZED ? 200 : 400, 510);
+	// The same quantile of both: on a busy machine an inference itself may take longer.
 	assert_true(TEST_SANITIZED || age_ms < 1.5 * inference_ms);
 	assert_int_equal(after.n_restarts, 0);
 	check_balance(&after);
