@@ -373,6 +373,70 @@ static void test_five_inferences_a_second(void **state)
 	json_decref(take_results());
 }
 
+#define LOW_MODELS "models: {parts: {artifact: 'oci:registry:stable', conf: 0.01}}\n"
+#define ROI_CAMERA(roi)                                                                            \
+	LOW_MODELS SINKS "cameras:\n  a: {source: {kind: test, pattern: smpte, width: 320, "       \
+			 "height: 240, rate: 20/s}, model: parts, sinks: [log], roi: " roi "}\n"
+
+// Boxes of these results and how many of them begin left of or above the middle of 320 x 240.
+static int count_boxes(json_t *results, int *n_before)
+{
+	size_t i, k;
+	json_t *one, *detection;
+	int n = 0;
+	*n_before = 0;
+	json_array_foreach (results, i, one) {
+		assert_int_equal(json_integer_value(json_object_get(one, "width")), 320);
+		json_array_foreach (json_object_get(one, "detections"), k, detection) {
+			json_t *box = json_object_get(detection, "box");
+			n++;
+			*n_before += json_number_value(json_array_get(box, 0)) < 160 ||
+				     json_number_value(json_array_get(box, 1)) < 120;
+			assert_true(json_number_value(json_array_get(box, 2)) <= 320);
+			assert_true(json_number_value(json_array_get(box, 3)) <= 240);
+		}
+	}
+	json_decref(results);
+	return n;
+}
+
+static int boxes_with(const char *text, int *n_before)
+{
+	struct pk_pipeline *pipeline = create(text);
+	struct pk_assignment engine = assignment(engine_path, "engine", "");
+	assign(pipeline, &engine);
+	assert_true(wait_serving(1));
+	test_sleep(500);
+	pk_pipeline_destroy(pipeline);
+	return count_boxes(take_results(), n_before);
+}
+
+// The model sees a quarter, its boxes are told in pixels of the whole picture.
+static void test_roi(void **state)
+{
+	int n_before;
+	assert_true(boxes_with(ROI_CAMERA("[0, 0, 1, 1]"), &n_before) > 0);
+	assert_true(n_before > 0); // so the next is no accident
+	assert_true(boxes_with(ROI_CAMERA("[0.5, 0.5, 0.5, 0.5]"), &n_before) > 0);
+	assert_int_equal(n_before, 0);
+}
+
+// Another part is no reason to start the camera again.
+static void test_roi_changes_while_it_runs(void **state)
+{
+	struct pk_pipeline *pipeline = create(ROI_CAMERA("[0, 0, 1, 1]"));
+	struct pk_camera_stats before, after;
+	test_sleep(500);
+	assert_true(stats_of(pipeline, "a", &before));
+	apply(pipeline, ROI_CAMERA("[0.5, 0, 0.5, 1]"));
+	test_sleep(300);
+	assert_true(stats_of(pipeline, "a", &after));
+	assert_true(before.n_captured > 0 && after.n_captured > before.n_captured);
+	assert_int_equal(after.n_restarts, before.n_restarts);
+	pk_pipeline_destroy(pipeline);
+	json_decref(take_results());
+}
+
 static void test_apply_touches_only_what_differs(void **state)
 {
 	struct pk_pipeline *pipeline = create(TWO_CAMERAS);
@@ -502,6 +566,8 @@ int main(void)
 		cmocka_unit_test(test_passthrough_and_a_dead_camera),
 		cmocka_unit_test(test_engine_life),
 		cmocka_unit_test(test_faults_are_told_in_results),
+		cmocka_unit_test(test_roi),
+		cmocka_unit_test(test_roi_changes_while_it_runs),
 		cmocka_unit_test(test_slow_inference_stays_fresh),
 		cmocka_unit_test(test_five_inferences_a_second),
 		cmocka_unit_test(test_apply_touches_only_what_differs),
