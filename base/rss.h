@@ -4,4 +4,8 @@
 
 #include <stdint.h>
 
+// Gives back what only the start needed: free heap, and pages of program text, which come back from
+// the page cache when they are used again. Any thread.
+void pk_rss_give_back(void);
+
 int64_t pk_rss_bytes(void); // from /proc/self/statm; 0 where that cannot be read

@@ -171,6 +171,13 @@ void pk_cameras_worker_down(struct pk_cameras *cameras, const char *cause)
 	}
 }
 
+void pk_cameras_restarting(struct pk_cameras *cameras, const char *name)
+{
+	struct pk_camera_entry *entry = find(cameras, name);
+	if (entry)
+		set_state(cameras, entry, STATE_STARTING, "");
+}
+
 bool pk_cameras_is_running(const struct pk_camera_entry *entry)
 {
 	return strcmp(entry->state, STATE_RUNNING) == 0;

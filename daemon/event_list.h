@@ -130,7 +130,7 @@ PK_EVENT(BUILD_CHEAPER, "build-cheaper", "7cc99485fd874fc9985aa227772ba019", PK_
 	"give the same engine.")
 PK_EVENT(BUILDS_HELD, "builds-held", "9622f3e4b13c4c3280247dcb43d2c0bb", PK_LOG_ALERT,
 	"The machine went down during builds, twice in a row: no tuned engine is built by itself "
-	"any more. Needs a person: look at power and drivers, then `picketctl models --rebuild "
+	"any more. Needs a person: look at power and drivers, then `picketctl model rebuild "
 	"NAME`.")
 PK_EVENT(LOAD_SHED, "load-shed", "95f12af3277c4bee95685ea080afbf86", PK_LOG_WARNING,
 	"Inference steps back, cameras of the lowest priority first, before the machine slows down "

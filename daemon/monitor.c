@@ -12,13 +12,14 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/rss.h"
 #include "daemon/text.h"
 
 #define BUILD_GROUP  "build"
 #define WORKER_GROUP "worker"
 #define BUILD_WEIGHT 20
 #define HELD_CAUSE                                                                                 \
-	"builds are held: the machine went down during them; `picketctl models --rebuild NAME` "   \
+	"builds are held: the machine went down during them; `picketctl model rebuild NAME` "      \
 	"allows them again"
 
 // What building an engine takes: the program and its libraries, and the model several times over
@@ -29,6 +30,8 @@
 
 #define DISK_LOW_BYTES   (INT64_C(64) << 20)
 #define DISK_LOW_DIVISOR 100
+
+#define LOOKS_OF_A_START 3 // then what only the start needed is given back
 
 #define TIME_JUMP_NS PK_NS_PER_S
 #define UNKNOWN_FPS  5.0
@@ -185,6 +188,8 @@ static void on_timer(void *ctx)
 	pk_loop_start_timer(
 		monitor->env.loop, &monitor->timer, monitor->config->health.interval_ns);
 	look(monitor);
+	if (++monitor->n_looks == LOOKS_OF_A_START)
+		pk_rss_give_back();
 }
 
 static int64_t forecast_bytes(const struct pk_build_job *job)

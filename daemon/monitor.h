@@ -42,6 +42,7 @@ struct pk_monitor {
 	int64_t oom_kills;        // of the builder's group when it started
 	int64_t wall_offset_ns;   // wall clock less boot time
 	int64_t held_ns;          // realtime since builds are held; 0: they are not
+	unsigned n_looks;         // since the start
 	bool disk_low, begun;
 };
 

@@ -8,7 +8,7 @@ static const char *const remedies[PK_N_EVENTS] = {
 		"`picketctl reload`. What runs goes on with the config before.",
 	[PK_EVENT_WORKER_ENDED] =
 		"Once: nothing, video is back within seconds. Again and again: PICKET_BLAME says "
-		"what it was busy with. A model: `picketctl models --rebuild NAME`, or go back to "
+		"what it was busy with. A model: `picketctl model rebuild NAME`, or go back to "
 		"the artifact before. A camera: look at its stream with another player. Killed by "
 		"SIGKILL without a reason: `journalctl -k` tells whether memory ran out.",
 	[PK_EVENT_WORKER_REFUSED] =
@@ -22,10 +22,39 @@ static const char *const remedies[PK_N_EVENTS] = {
 		"What served goes on. Does the registry answer (`picketctl pull REF`), is there "
 		"room "
 		"on the disk, is the reference right? It is tried again by itself.",
+	[PK_EVENT_UPDATE_HELD] = "`picketctl model explain NAME` says why. A quarantine ends by "
+				 "itself or with another "
+				 "digest; a rollout reaches this node when its percentage grows; "
+				 "`picketctl model pull "
+				 "NAME` does not wait for either, but for a quarantine for ever: "
+				 "`picketctl model pin`.",
+	[PK_EVENT_VERIFY_FAILED] =
+		"Somebody pushed what this node must not take: look who. A key that is missing "
+		"here "
+		"goes into `signature.keys`; an older model on purpose: `picketctl model pin NAME "
+		"DIGEST --allow-downgrade`.",
+	[PK_EVENT_ADMIT_REJECTED] =
+		"`picketctl engine inspect MODEL.onnx` and `picketctl config check --card` say the "
+		"same on the maker's desk. Push a corrected model: another digest is taken.",
+	[PK_EVENT_UPDATE_REJECTED] =
+		"The reason names the check of the gate or what ended the build. Push a corrected "
+		"model; the same one is built again after `picketctl model pin NAME DIGEST`.",
+	[PK_EVENT_ROLLED_BACK] =
+		"What served before serves. `canary-result` tells by how much the new one was "
+		"worse; "
+		"if that is as it should be, widen the model's `check` and pin it.",
+	[PK_EVENT_UPDATE_DEGRADED] =
+		"See the model's rung and cause in `picketctl status`; its engine may have to be "
+		"built first. `picketctl store fsck` tells whether the disk lost something.",
+	[PK_EVENT_STATE_UNSAVED] = "Make room on the disk, or see `journalctl -k` for its errors. "
+				   "What serves goes on.",
+	[PK_EVENT_CONFIG_REVERTED] =
+		"Correct the config and apply it again; a camera that does not come back keeps it "
+		"from being confirmed.",
 	[PK_EVENT_BUILD_FAILED] =
 		"PICKET_PERMANENT 0: it is tried again by itself. 1: the model and this machine do "
 		"not fit; the cause names the place. With another model or after an upgrade of "
-		"drivers `picketctl models --rebuild NAME` tries again.",
+		"drivers `picketctl model rebuild NAME` tries again.",
 	[PK_EVENT_BUILD_WAITS] = "Nothing, unless it lasts: then make room (memory), let the "
 				 "machine cool, or see the "
 				 "cause.",
@@ -34,7 +63,7 @@ static const char *const remedies[PK_N_EVENTS] = {
 	[PK_EVENT_BUILDS_HELD] = "Machines that go down under load mostly lack power: look at "
 				 "supply, cable and power "
 				 "mode (`nvpmodel -q`), and at `journalctl -b -1 -k`. Then "
-				 "`picketctl models --rebuild "
+				 "`picketctl model rebuild "
 				 "NAME`.",
 	[PK_EVENT_ENGINE_REFUSED] =
 		"Nothing: it is built anew. `corrupt` again and again points at the disk.",

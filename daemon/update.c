@@ -511,9 +511,14 @@ static void fail_phase(struct pk_update *update, const struct pk_up_event *event
 	const char *reason, struct pk_up_actions *actions)
 {
 	switch (update->phase) {
+	case PK_UP_ADMIT: // a model that takes the parser down each time is not tried for ever
+		if (event->permanent || ++update->record.builds >= PK_UP_MAX_BUILDS)
+			reject(update, event, reason, !event->permanent, actions);
+		else
+			fail_for_now(update, reason, event->now_s, actions);
+		break;
 	case PK_UP_FETCH:
 	case PK_UP_VERIFY:
-	case PK_UP_ADMIT:
 		if (event->permanent)
 			reject(update, event, reason, false, actions);
 		else

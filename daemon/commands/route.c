@@ -44,8 +44,8 @@ const struct pk_route pk_route_table[] = {
 		"after:integer follow:integer"},
 	{"POST", PK_API_CONFIG, pk_command_config_apply,
 		"the body becomes picket.yaml; confirm=SECONDS: on trial; plan=1: only says what "
-		"it "
-		"does"},
+		"it does",
+		"applied", "confirm:integer plan:integer"},
 	{"POST", PK_API_CONFIG "/confirm", pk_command_config_confirm,
 		"the config on trial stays, if all cameras came back"},
 	{"POST", PK_API_CONFIG "/revert", pk_command_config_revert, "back to the config before it"},

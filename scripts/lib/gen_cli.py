@@ -168,8 +168,7 @@ SEE = {
 EXIT_CODES = [
     ".SH EXIT STATUS",
     ".TP\n0\nAll went well.",
-    ".TP\n1\nIt was tried and did not work: picketd does not answer, a check failed, nothing was "
-    "built.",
+    ".TP\n1\nIt was tried and did not work: no answer, a failed check, nothing built.",
     ".TP\n2\nThe command line is wrong, or a config or card has mistakes.",
 ]
 
@@ -177,13 +176,11 @@ FILES = [
     ".SH FILES",
     ".TP\n/etc/picket/picket.yaml, /etc/picket/picket.d/*.yaml\nThe config, picket.yaml(5).",
     ".TP\n/var/lib/picket\nModels, engines, timing cache, state.",
-    ".TP\n/run/picket/control.sock\nThe control socket: HTTP and JSON, for root and the group "
-    "picket.",
+    ".TP\n/run/picket/control.sock\nThe control socket, for root and the group picket.",
     ".SH ENVIRONMENT",
     ".TP\nPICKET_ROOT\nA folder below which every path is moved.",
     ".TP\nPICKET_LIBEXEC\nThe folder of picket\\-worker and picket\\-build.",
-    ".TP\nPICKET_SYSROOT\nA folder from which /sys, /proc and /etc of the machine are read "
-    "instead; for tests.",
+    ".TP\nPICKET_SYSROOT\nWhere /sys, /proc and /etc are read instead; for tests.",
 ]
 
 
@@ -243,20 +240,17 @@ def picketctl_page(verbs: list[dict], program: str) -> str:
     )
 
 
-WORKER = """picket\\-worker is started by picketd(8) and talks to it over descriptor 3; it is of no
-use by itself.
+WORKER = """picket\\-worker is started by picketd(8) and talks to it over a socket.
 It takes pictures from all cameras, runs the engines on them and gives the results to the sinks.
 It may be killed at any time: picketd starts it again, and says why it ended."""
 
-BUILD = """picket\\-build is started by picketd(8) for one build: it reads one job from its standard
-input and writes lines of JSON.
-Before it parses anything it shuts itself in: system calls are limited by seccomp to those that
-building takes (no network, no other program, no other process), and where the kernel has Landlock,
-files to those that the job names.
+BUILD = """picket\\-build is started by picketd(8) for one build: it reads one job and writes lines
+of JSON. Before it parses anything it shuts itself in: system calls are limited by seccomp to
+those that building takes (no network, no other program, no other process), and where the kernel has
+Landlock, files to those that the job names.
 .TP
 \\-\\-try\\-sandbox
-Says what the sandbox refuses on this machine; exit status 0 when everything is refused that should
-be."""
+Says what the sandbox refuses on this machine; exit status 0 when all is refused that should be."""
 
 
 def main() -> int:

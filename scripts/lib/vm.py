@@ -29,10 +29,8 @@ FailureAction=poweroff-force
 [Service]
 Type=oneshot
 Environment=PICKET_FIGURES=/out/figures.json
-ExecStart=/bin/sh -c 'python3 -B {INSIDE}/tests/system/story.py vm; echo "story exit $?"'
-ExecStart=/bin/sh -c 'echo "figures: $(cat /out/figures.json)"'
-StandardOutput=append:/dev/ttyS0
-StandardError=append:/dev/ttyS0
+ExecStart=/bin/sh -c 'exec >/dev/ttyS0 2>&1; python3 -B {INSIDE}/tests/system/story.py vm; \
+  echo "story exit $$?"; echo "figures: $$(cat /out/figures.json)"'
 """
 
 
@@ -137,6 +135,7 @@ def boot(image, initrd, log_path):
     command += ["-m", str(MEMORY_MIB), "-smp", "2", "-nographic", "-no-reboot", "-nic", "none"]
     command += ["-nodefaults", "-serial", "stdio", "-kernel", image, "-initrd", initrd]
     line = "console=ttyS0 quiet loglevel=3 panic=-1 systemd.unit=story.service"
+    line += " systemd.mask=serial-getty@ttyS0.service"
     command += ["-append", line + " systemd.show_status=0"]
     with open(log_path, "wb") as log:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

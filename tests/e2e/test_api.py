@@ -82,6 +82,11 @@ def answers_are_as_described():
                 check(not found, "; ".join(found[:5]))
                 check(method == "post" or status == 200, f"{method} {path}: {status} {answer}")
                 n_checked += 1
+        config = open(node.config_path, "rb").read()
+        _, answer = node.request("POST", "/v1/config?plan=1", config + b"health: {shed: false}\n")
+        found = mistakes(answer, {"$ref": "#/components/schemas/applied"}, schemas, "plan")
+        check(not found and answer["ok"], f"{found} {answer}")
+        for path in api["paths"]:
             status, answer = node.request("DELETE", live_path(path))
             check(status == 405, f"DELETE {path}: {status}")
         for path in ("/", "/v1", "/v1/cameras/none", "/v2/status", "/v1/models/none"):

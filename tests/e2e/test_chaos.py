@@ -254,12 +254,18 @@ def judge(chaos, watch, since: float):
         and gap > VIDEO_S
         and not any(a <= at <= b and gap <= limit for a, b, limit in chaos.allowed)
     ]
+    usual = [
+        gap
+        for at, gap in watch.gaps
+        if at >= since and not any(a <= at <= b for a, b, _ in chaos.allowed)
+    ]
     answers = sorted(watch.answers)
     p99 = answers[int(len(answers) * 0.99)]
     figures = {
         "chaos_seed": SEED,
         "chaos_faults": sum(v for k, v in chaos.done.items() if k != "offset"),
-        "chaos_worst_gap_s": round(max(g for _, g in watch.gaps), 2),
+        "chaos_worst_gap_s": round(max(usual or [0]), 2),
+        "chaos_worst_gap_of_hangs_s": round(max(g for _, g in watch.gaps), 2),
         "chaos_answer_p99_ms": round(p99 * 1000, 1),
         "chaos_answer_max_ms": round(answers[-1] * 1000, 1),
     }

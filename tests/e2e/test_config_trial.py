@@ -111,10 +111,14 @@ def trial_ends_by_itself():
 def confirmed_config_stays():
     with config_node() as node:
         after = node.text(rate=20)
-        node.config("apply", node.new(after), "--confirm", "3s")
-        node.wait_running()
-        node.config("confirm")
-        time.sleep(3.5)
+        node.config("apply", node.new(after), "--confirm", "4s")
+        check("belt" in node.config("confirm", code=1), "confirmed before the camera was back")
+
+        def confirmed(_status):
+            return node.ctl("config", "confirm").returncode == 0
+
+        node.wait_for(confirmed, 4, "the camera to come back")
+        time.sleep(4.5)
         check(node.on_disk() == after, "it was taken back")
         check(node.status()["config"]["confirm_s"] is None, "it is still on trial")
 

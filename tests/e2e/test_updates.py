@@ -175,7 +175,7 @@ def swap_gaps(node) -> list[float]:
 def tag_move_swaps_without_a_lost_frame():
     with tiny_node() as node:
         after = node.last_event_id()
-        time.sleep(3)  # a baseline
+        wait_baseline(node)
         second = node.push(2)
         node.wait_active(second)
         names = node.event_names(after)
@@ -279,9 +279,14 @@ def bad_models_are_rejected_and_the_old_one_serves():
         check(tail["model"]["digest"] == node.first, f"results are of {tail['model']}")
 
 
+def wait_baseline(node):
+    """The active model was looked at for long enough to compare the next one with it."""
+    node.wait_update(lambda u: u["baseline"], 20, "a baseline")
+
+
 def worse_in_production_is_rolled_back():
     with tiny_node(observe="4s") as node:
-        time.sleep(2.5)
+        wait_baseline(node)
         blind = node.push(11, score=0.01)
         wait_gone(node, blind)
         node.wait_active(node.first)
@@ -289,7 +294,7 @@ def worse_in_production_is_rolled_back():
         check("detections" in reason["reason"], f"{reason}")
         names = node.event_names()
         check("rolled-back" in names and "canary-result" in names, f"{names}")
-        time.sleep(2.5)
+        wait_baseline(node)
         slow = node.push(12, layers=7)
         wait_gone(node, slow)
         node.wait_active(node.first)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/state.h"
+#include "daemon/update.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

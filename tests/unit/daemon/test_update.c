@@ -577,6 +577,22 @@ static void test_builds_that_never_end_are_bounded(void **ctx)
 	assert_true(entry->until_s > 0);
 }
 
+static void test_a_parser_that_crashes_is_bounded(void **ctx)
+{
+	(void)ctx;
+	struct world w;
+	begin_update(&w, PK_UP_ADMIT);
+	fail_with(&w, "picket-build: killed by SIGSEGV", false);
+	assert_int_equal(w.disk.n_quarantine, 0);
+	poll(&w);
+	run_to(&w, PK_UP_ADMIT);
+	fail_with(&w, "picket-build: killed by SIGSEGV", false);
+	const struct pk_up_quarantine *entry = pk_up_quarantined(&w.disk, digest_text(2), w.now_s);
+	assert_non_null(entry);
+	assert_true(entry->until_s > 0);
+	assert_string_equal(w.disk.active.digest, digest_text(1));
+}
+
 static void test_waiting_over_many_restarts_is_no_failure(void **ctx)
 {
 	(void)ctx;
@@ -699,6 +715,7 @@ int main(void)
 		cmocka_unit_test(test_operator_rolls_back),
 		cmocka_unit_test(test_rollout_holds_back),
 		cmocka_unit_test(test_builds_that_never_end_are_bounded),
+		cmocka_unit_test(test_a_parser_that_crashes_is_bounded),
 		cmocka_unit_test(test_waiting_over_many_restarts_is_no_failure),
 		cmocka_unit_test(test_full_disk_changes_nothing),
 		cmocka_unit_test(test_crash_matrix),
