@@ -41,7 +41,8 @@ class Worker:
                 self.bad = json.load(f)["bad"]
         answer = {"model": message["model"], "serial": message["serial"]}
         send("assign_done", **answer, error=None, code=0)
-        send("serving", model=message["model"], rung=message["rung"], gap_ms=1000 / FPS)
+        if self.model:
+            send("serving", model=self.model, rung=message["rung"], gap_ms=1000 / FPS)
 
     def beat(self):
         frames = int((time.monotonic() - self.began) * FPS)
