@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""A fleet on one machine: real picketd processes and docker-registry over TLS, signed models, staged
+"""A fleet on one machine: real picketd processes, docker-registry over TLS, signed models, staged
 rollouts, a bad model in the first ring. Builder and worker are FAKES (tests/lib/fake_*.py): this is
 about who takes what and when, not about engines. 12 nodes, 200 with --long; --nodes N: so many."""
 
@@ -327,7 +327,7 @@ def a_fleet():
         check(all(node.running() for node in fleet.nodes), "a picketd has ended")
         seen = fleet.registry.requests()
         peak = max(collections.Counter(r.second for r in seen).values())
-        figures.update(requests=len(seen), requests_per_s_peak_at_reload=peak)
+        figures.update(requests=len(seen), requests_per_s_peak=peak)
     figures["seconds"] = round(time.monotonic() - began, 1)
     for name, value in figures.items():
         print(f"   fleet_{name}: {value}", flush=True)

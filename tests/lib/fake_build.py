@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -ISB
 # SPDX-License-Identifier: Apache-2.0
-"""A FAKE picket-build for tests of many nodes: speaks daemon/build_proto.h and compiles nothing. Its
+"""A FAKE picket-build for tests of many nodes: speaks daemon/build_proto.h, compiles nothing. Its
 "engine" only says which model it is of; each build is one line of builds.log beside the program."""
 
 import hashlib
