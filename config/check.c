@@ -113,6 +113,37 @@ static void check_camera(struct check *c, const struct pk_yaml_node *camera)
 	check_repeats(c, sinks);
 }
 
+// Rounding of decimal fractions is no mistake.
+#define ROI_SLACK 1e-9
+
+static bool is_roi(const struct pk_yaml_node *node)
+{
+	bool ok = node && node->kind == PK_YAML_LIST && node->n == 4;
+	for (const struct pk_yaml_node *item = ok ? node->first : NULL; item; item = item->next)
+		ok = ok && usable(item);
+	return ok;
+}
+
+static void check_rois(struct check *c)
+{
+	const struct pk_yaml_node *table = pk_yaml_get(c->root, "cameras");
+
+	for (size_t i = 0; i < c->config->n_cameras; i++) {
+		const struct pk_camera_config *camera = &c->config->cameras[i];
+		const double *roi = camera->roi;
+		const struct pk_yaml_node *node =
+			pk_yaml_get(pk_yaml_get(table, camera->name), "roi");
+		if (!is_roi(node)) // absent, or the table said what is wrong
+			continue;
+		if (roi[2] <= 0 || roi[3] <= 0)
+			FOUND(c, node, "roi: width and height must be above 0");
+		else if (roi[0] + roi[2] > 1 + ROI_SLACK || roi[1] + roi[3] > 1 + ROI_SLACK)
+			FOUND(c, node,
+				"roi must lie in the picture: x + width and y + height "
+				"at most 1");
+	}
+}
+
 static void each(struct check *c, const char *section,
 	void (*fn)(struct check *c, const struct pk_yaml_node *entry))
 {
@@ -250,6 +281,7 @@ int pk_config_check(const struct pk_config *config, const struct pk_yaml_node *r
 		check_signature(&c, &config->models[i]);
 		check_window(&c, &config->models[i]);
 	}
+	check_rois(&c);
 	check_sink_paths(&c);
 	check_sink_ports(&c);
 	return c.n_found > 0 ? -EINVAL : 0;

@@ -131,6 +131,12 @@ static void pk_camera_on_lost(void *ctx)
 	pk_counter_add(&camera->station->n_lost, 1);
 }
 
+static void pk_camera_on_copied(void *ctx)
+{
+	struct pk_camera *camera = ctx;
+	pk_counter_add(&camera->station->n_copies, 1);
+}
+
 static void pk_camera_on_encoded(void *ctx, const struct pk_relay_unit *unit)
 {
 	struct pk_camera *camera = ctx;
@@ -240,6 +246,7 @@ static int pk_camera_run_once(struct pk_camera *camera, struct pk_err *err)
 {
 	const struct pk_source_receiver receiver = {.frame = pk_camera_on_frame,
 		.lost = pk_camera_on_lost,
+		.copied = pk_camera_on_copied,
 		.encoded = pk_camera_on_encoded,
 		.skipped = pk_camera_on_skipped,
 		.format = pk_camera_on_format,

@@ -20,6 +20,7 @@ enum pk_frame_stage {
 struct pk_frame {
 	_Atomic int refs;
 	struct pk_image image;
+	struct pk_image_region roi; // what models see of it; set when it is taken
 	uint64_t index;      // pictures captured by this camera since its source started, from 0
 	uint32_t source_run; // how often the source was (re)started, from 0
 	int64_t pts_ns;      // stream time, or -1

@@ -216,6 +216,7 @@ static void *pk_infer_run(void *arg)
 		struct pk_infer_work work = {
 			.frame = frame, .station = pk_container_of(lane, struct pk_station, lane)};
 		pk_infer_begin(infer, &work);
+		frame->roi = work.route.roi;
 		if (work.serving)
 			pk_infer_frame(infer, &work);
 		pk_frame_unref(frame);

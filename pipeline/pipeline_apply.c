@@ -90,7 +90,8 @@ static void pk_change_routes(struct pk_pipeline *pipeline, const struct pk_confi
 		struct pk_pipeline_camera *camera = &pipeline->cameras.items[i];
 		const struct pk_camera_config *config =
 			pk_config_camera(next, camera->station->name);
-		struct pk_route route = {.slot = pk_pipeline_slot(pipeline, config->model)};
+		struct pk_route route = {.slot = pk_pipeline_slot(pipeline, config->model),
+			.roi = {config->roi[0], config->roi[1], config->roi[2], config->roi[3]}};
 		for (size_t s = 0; s < config->n_sinks; s++) {
 			struct pk_sink *sink = pk_pipeline_find_sink(pipeline, config->sinks[s]);
 			if (sink && route.n_sinks < PK_STATION_MAX_SINKS)

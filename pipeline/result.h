@@ -13,8 +13,9 @@
 #include "pipeline/frame.h"
 
 struct pk_detection {
-	float x1, y1, x2, y2; // source pixels, clipped to the picture; whole picture for classify
-	float score;          // 0..1
+	float x1, y1, x2,
+		y2;  // source pixels, clipped to what the model saw; all of that for classify
+	float score; // 0..1
 	int class_idx;
 };
 

@@ -159,10 +159,13 @@ int pk_serving_run(struct pk_serving *serving, struct pk_decoder *decoder, struc
 	struct pk_detection *out, size_t *n, struct pk_err *err)
 {
 	struct pk_preprocess *pre = NULL;
-	int r = pk_serving_preprocess(serving, &frame->image, &pre, err);
+	struct pk_image seen;
+	int left, top;
+	pk_image_crop(&frame->image, &frame->roi, &seen, &left, &top);
+	int r = pk_serving_preprocess(serving, &seen, &pre, err);
 	if (r < 0)
 		return r;
-	pk_preprocess_run(pre, &frame->image, pk_context_input(serving->context, 0, 0));
+	pk_preprocess_run(pre, &seen, pk_context_input(serving->context, 0, 0));
 	r = pk_serving_infer(serving, err);
 	frame->at_ns[PK_STAGE_INFERRED] = pk_now_ns();
 	if (r < 0)
@@ -170,7 +173,10 @@ int pk_serving_run(struct pk_serving *serving, struct pk_decoder *decoder, struc
 	const void *tensors[PK_ENGINE_MAX_BINDINGS];
 	for (size_t i = 0; i < serving->n_outputs; i++)
 		tensors[i] = pk_context_output(serving->context, 0, i);
-	*n = pk_decoder_run(decoder, tensors, pk_preprocess_map(pre), out);
+	struct pk_image_map map = *pk_preprocess_map(pre);
+	map.left = left;
+	map.top = top;
+	*n = pk_decoder_run(decoder, tensors, &map, out);
 	frame->at_ns[PK_STAGE_DECODED_RESULT] = pk_now_ns();
 	return 0;
 }

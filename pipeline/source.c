@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "pipeline/encoded_tap.h"
+#include "pipeline/frame_memory.h"
 #include "pipeline/frame_pool.h"
 #include "pipeline/reach.h"
 #include "pipeline/source_graph.h"
@@ -29,6 +30,7 @@ struct pk_source {
 	struct pk_source_graph graph;
 	struct pk_source_receiver receiver;
 	struct pk_frame_pool *pool;
+	struct pk_frame_memory *memory;
 	char text[256];
 	char *address; // of a network camera; NULL: none
 	char last_warning[256];
@@ -135,7 +137,15 @@ static struct pk_frame *pk_source_wrap(struct pk_source *source, GstSample *samp
 		return NULL;
 	if (caps != source->caps && !pk_source_take_caps(source, caps))
 		return NULL;
-	return pk_frame_pool_wrap(source->pool, buffer, &source->info);
+	bool copied;
+	GstBuffer *own = pk_frame_memory_take(source->memory, buffer, &copied);
+	if (!own)
+		return NULL;
+	if (copied && source->receiver.copied)
+		source->receiver.copied(source->receiver.ctx);
+	struct pk_frame *frame = pk_frame_pool_wrap(source->pool, own, &source->info);
+	gst_buffer_unref(own);
+	return frame;
 }
 
 static bool pk_source_is_damaged(GstSample *sample)
@@ -419,7 +429,9 @@ int pk_source_create(const struct pk_source_config *config,
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	pthread_once(&once, pk_source_init_gst);
 	pk_auto(pk_source) source = calloc(1, sizeof(*source));
-	if (!source || !(source->pool = pk_frame_pool_create()))
+	const struct pk_memory_kind *kind = receiver->memory ? receiver->memory : &pk_memory_heap;
+	if (!source || !(source->pool = pk_frame_pool_create()) ||
+		!(source->memory = pk_frame_memory_create(kind)))
 		return pk_fail(err, -ENOMEM, "out of memory");
 	source->receiver = *receiver;
 	source->run = run;
@@ -427,7 +439,7 @@ int pk_source_create(const struct pk_source_config *config,
 	if (config->kind == PK_SOURCE_RTSP || config->kind == PK_SOURCE_HTTP)
 		source->address = strdup(config->uri);
 	pk_source_describe(source, config);
-	int r = pk_source_graph_build(config, receiver, &source->graph, err);
+	int r = pk_source_graph_build(config, receiver, source->memory, &source->graph, err);
 	if (r < 0) {
 		if (err)
 			pk_source_redact(err->text); // a launch string may hold a password
@@ -457,6 +469,7 @@ void pk_source_destroy(struct pk_source *source)
 	(void)atomic_load_explicit(&source->n_frames, memory_order_acquire);
 	gst_caps_replace(&source->caps, NULL);
 	pk_frame_pool_unref(source->pool);
+	pk_frame_memory_destroy(source->memory);
 	free(source->address);
 	free(source);
 }

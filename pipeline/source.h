@@ -8,6 +8,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "config/config.h"
+#include "engine/memory.h"
 #include "pipeline/frame.h"
 #include "pipeline/relay.h"
 
@@ -20,6 +21,8 @@ struct pk_source_receiver {
 	void (*frame)(void *ctx, struct pk_frame *frame);
 	// A picture came but could not be taken (all frames out, or not mappable). Same thread.
 	void (*lost)(void *ctx);
+	// The next frame had to be copied into `memory`. Same thread. May be NULL.
+	void (*copied)(void *ctx);
 	// An encoded picture was left out because packets before it were lost, or a decoded one
 	// because it is damaged. A streaming thread. This and format may be NULL.
 	void (*skipped)(void *ctx);
@@ -28,6 +31,8 @@ struct pk_source_receiver {
 	// An encoded picture is about to be decoded. A streaming thread: must not block. May be
 	// NULL.
 	void (*encoded)(void *ctx, const struct pk_relay_unit *unit);
+	// What frames are to lie in; must outlive them. NULL: the heap.
+	const struct pk_memory_kind *memory;
 	void *ctx;
 };
 

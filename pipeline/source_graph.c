@@ -5,9 +5,9 @@
 
 #include <errno.h>
 #include <gst/gst.h>
-#include <gst/video/video.h>
 
 #include "pipeline/elements.h"
+#include "pipeline/frame_memory.h"
 #include "pipeline/sources/build.h"
 
 // What engine/image reads. videoconvert passes these through untouched.
@@ -141,19 +141,8 @@ static int (*const pk_graph_builders[PK_N_SOURCE_KINDS])(
 	[PK_SOURCE_IMAGES] = pk_graph_images,
 };
 
-// Decoders hand over their own padded buffers only to one who understands GstVideoMeta; without
-// this answer they copy every picture. This is also where a pool of ours will be offered.
-static GstPadProbeReturn pk_graph_answer_allocation(
-	GstPad *pad, GstPadProbeInfo *info, gpointer unused)
-{
-	GstQuery *query = GST_PAD_PROBE_INFO_QUERY(info);
-	if (GST_QUERY_TYPE(query) != GST_QUERY_ALLOCATION)
-		return GST_PAD_PROBE_OK;
-	gst_query_add_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL);
-	return GST_PAD_PROBE_HANDLED;
-}
-
-static GstElement *pk_graph_tail(GstElement *pipeline, GstElement **appsink, struct pk_err *err)
+static GstElement *pk_graph_tail(GstElement *pipeline, struct pk_frame_memory *memory,
+	GstElement **appsink, struct pk_err *err)
 {
 	GstElement *convert = pk_graph_add(pipeline, "videoconvert", err);
 	GstElement *filter = convert ? pk_graph_add(pipeline, "capsfilter", err) : NULL;
@@ -170,15 +159,15 @@ static GstElement *pk_graph_tail(GstElement *pipeline, GstElement **appsink, str
 		return NULL;
 	}
 	GstPad *pad = gst_element_get_static_pad(sink, "sink");
-	gst_pad_add_probe(
-		pad, GST_PAD_PROBE_TYPE_QUERY_DOWNSTREAM, pk_graph_answer_allocation, NULL, NULL);
+	pk_frame_memory_offer(memory, pad);
 	gst_object_unref(pad);
 	*appsink = sink;
 	return convert;
 }
 
 int pk_source_graph_build(const struct pk_source_config *config,
-	const struct pk_source_receiver *receiver, struct pk_source_graph *out, struct pk_err *err)
+	const struct pk_source_receiver *receiver, struct pk_frame_memory *memory,
+	struct pk_source_graph *out, struct pk_err *err)
 {
 	GstElement *pipeline = gst_object_ref_sink(gst_pipeline_new(NULL)), *appsink = NULL;
 	// Its time is CLOCK_MONOTONIC, the same as ours.
@@ -186,7 +175,7 @@ int pk_source_graph_build(const struct pk_source_config *config,
 	gst_pipeline_use_clock(GST_PIPELINE(pipeline), clock);
 	gst_object_unref(clock);
 
-	GstElement *tail = pk_graph_tail(pipeline, &appsink, err);
+	GstElement *tail = pk_graph_tail(pipeline, memory, &appsink, err);
 	const struct pk_graph_build build = {.config = config,
 		.elements = &pk_elements_here,
 		.receiver = *receiver,

@@ -18,6 +18,7 @@ struct pk_model_slot;
 // What a camera's frames meet. Read and written under the inference lock.
 struct pk_route {
 	struct pk_model_slot *slot;
+	struct pk_image_region roi;
 	struct pk_sink *sinks[PK_STATION_MAX_SINKS];
 	size_t n_sinks;
 };

@@ -49,6 +49,7 @@ struct pk_image_spec {
 struct pk_image_map {
 	double scale_x, scale_y, offset_x, offset_y;
 	int src_width, src_height;
+	int left, top;      // where the source lies in a larger picture; 0: it is all of it
 	int x0, y0, x1, y1; // model pixels covered by the picture (the rest is padding)
 };
 
@@ -56,6 +57,16 @@ struct pk_image_map {
 // centred with the odd pixel at the right/bottom (round(d/2 - 0.1)). Pure.
 void pk_image_map_make(
 	const struct pk_image_spec *spec, int src_width, int src_height, struct pk_image_map *out);
+
+// A part of a picture in parts of its sides, 0..1. All zero: the whole.
+struct pk_image_region {
+	double x, y, width, height;
+};
+// The part as a picture of its own over the same memory; *left and *top: where it begins. Its edges
+// lie on pixels, for YUV formats on even ones at the left and top, at least region's outside, and
+// it has at least one pixel.
+void pk_image_crop(const struct pk_image *image, const struct pk_image_region *region,
+	struct pk_image *out, int *left, int *top);
 
 // Per-source-size tables; one per (spec, picture format and size). May allocate; run may not.
 struct pk_preprocess;

@@ -292,16 +292,19 @@ static bool pk_decoder_unmap(const struct pk_decoder *decoder, const struct pk_c
 	const struct pk_image_map *map, struct pk_detection *out)
 {
 	double w = map->src_width, h = map->src_height;
-	*out = (struct pk_detection){.x2 = (float)w,
-		.y2 = (float)h,
+	float left = (float)map->left, top = (float)map->top;
+	*out = (struct pk_detection){.x1 = left,
+		.y1 = top,
+		.x2 = left + (float)w,
+		.y2 = top + (float)h,
 		.score = PK_MIN(c->score, 1.0f),
 		.class_idx = c->class_idx};
 	if (decoder->ops->whole_picture)
 		return true;
-	out->x1 = pk_clip(c->x1 * map->scale_x + map->offset_x, w);
-	out->y1 = pk_clip(c->y1 * map->scale_y + map->offset_y, h);
-	out->x2 = pk_clip(c->x2 * map->scale_x + map->offset_x, w);
-	out->y2 = pk_clip(c->y2 * map->scale_y + map->offset_y, h);
+	out->x1 = left + pk_clip(c->x1 * map->scale_x + map->offset_x, w);
+	out->y1 = top + pk_clip(c->y1 * map->scale_y + map->offset_y, h);
+	out->x2 = left + pk_clip(c->x2 * map->scale_x + map->offset_x, w);
+	out->y2 = top + pk_clip(c->y2 * map->scale_y + map->offset_y, h);
 	return out->x2 > out->x1 && out->y2 > out->y1;
 }
 
@@ -325,10 +328,11 @@ static size_t pk_decoder_finish(
 // A class map lies over the whole input of the model.
 static void pk_decoder_place_map(struct pk_decoder *decoder, const struct pk_image_map *map)
 {
-	decoder->map.x1 = (float)map->offset_x;
-	decoder->map.y1 = (float)map->offset_y;
-	decoder->map.x2 = (float)(decoder->input_width * map->scale_x + map->offset_x);
-	decoder->map.y2 = (float)(decoder->input_height * map->scale_y + map->offset_y);
+	double x = map->offset_x + map->left, y = map->offset_y + map->top;
+	decoder->map.x1 = (float)x;
+	decoder->map.y1 = (float)y;
+	decoder->map.x2 = (float)(decoder->input_width * map->scale_x + x);
+	decoder->map.y2 = (float)(decoder->input_height * map->scale_y + y);
 }
 
 size_t pk_decoder_run(struct pk_decoder *decoder, const void *const *tensors,

@@ -87,7 +87,7 @@ def crashing_builder_costs_one_event():
         node.start("--libexec", fake.folder)
         first = node.wait_event("picket-build: killed by SIGSEGV", 20)
         check(first["name"] == "artifact-failed", f"{first}")
-        node.wait_for(lambda _s: node.results(), 10, "video")
+        node.wait_for(lambda _s: node.results(), 30, "video")
         # Admission is the first thing that looks at a model: one event for each try.
         failed = [
             e for e in node.events() if "SIGSEGV" in e["message"] and "no update" in e["message"]

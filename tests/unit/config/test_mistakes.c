@@ -271,6 +271,24 @@ static const struct mistake {
 		"  m: {artifact: 'oci:r:t'}\n",
 		"2:49: `max_rate`: expected a rate (a number and /s, fps, /m or /h, for example "
 		"15/s); found `fast`\n"},
+	{"roi_outside",
+		"cameras:\n"
+		"  a: {source: {kind: test}, model: m, roi: [0.5, 0, 0.6, 1]}\n"
+		"models:\n"
+		"  m: {artifact: 'oci:r:t'}\n",
+		"2:44: roi must lie in the picture: x + width and y + height at most 1\n"},
+	{"roi_empty",
+		"cameras:\n"
+		"  a: {source: {kind: test}, model: m, roi: [0.5, 0, 0.2, 0]}\n"
+		"models:\n"
+		"  m: {artifact: 'oci:r:t'}\n",
+		"2:44: roi: width and height must be above 0\n"},
+	{"roi_short",
+		"cameras:\n"
+		"  a: {source: {kind: test}, model: m, roi: [0.5, 0]}\n"
+		"models:\n"
+		"  m: {artifact: 'oci:r:t'}\n",
+		"2:44: `roi`: expected exactly 4 entries, found 2\n"},
 	{"rate_unit",
 		"cameras:\n"
 		"  a: {source: {kind: test, rate: 15Hz}, model: m}\n"

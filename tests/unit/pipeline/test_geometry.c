@@ -193,6 +193,112 @@ static void test_pixels(void **state)
 		}
 }
 
+// A bright box in a dark part of a bright picture: what is outside must not be looked at.
+static void draw(uint8_t *luma, const struct pk_image *image, const struct pk_image *part,
+	const int at[2], const int box[4])
+{
+	bool yuv = image->format == PK_PIXEL_NV12 || image->format == PK_PIXEL_I420;
+	int dark = yuv ? 16 : 0, bright = yuv ? 235 : 255; // what is beyond would be cut off
+	int step = image->format == PK_PIXEL_RGB ? 3 : 1, stride = image->strides[0];
+	memset(luma, bright, (size_t)(stride * image->height));
+	for (int y = at[1]; y < at[1] + part->height; y++)
+		memset(luma + y * stride + at[0] * step, dark, (size_t)(part->width * step));
+	for (int y = box[1]; y < box[3]; y++)
+		memset(luma + y * stride + box[0] * step, bright,
+			(size_t)((box[2] - box[0]) * step));
+}
+
+// A part of the picture, down to odd edges: its boxes come back in pixels of the whole.
+static void check_part(const struct pk_card *card, enum pk_pixel_format format,
+	const struct pk_image_region *region)
+{
+	enum { W = 641, H = 361 };
+	static uint8_t luma[W * H * 3], chroma[W * H];
+	bool packed = format == PK_PIXEL_RGB;
+	int step = packed ? 3 : 1;
+	struct pk_image image = {.format = format,
+		.width = W,
+		.height = H,
+		.planes = {luma, packed ? NULL : chroma, format == PK_PIXEL_I420 ? chroma : NULL},
+		.strides = {W * step, W + 1, W + 1}};
+	struct pk_image part;
+	struct pk_image_map map;
+	int left, top;
+	pk_image_crop(&image, region, &part, &left, &top);
+	assert_true(left <= region->x * W && left > region->x * W - 2);
+	assert_true(top <= region->y * H && top > region->y * H - 2);
+	assert_near(left + part.width, (region->x + region->width) * W, 1);
+	assert_near(top + part.height, (region->y + region->height) * H, 1);
+	const int box[4] = {left + part.width * 3 / 8, top + part.height * 3 / 8,
+		left + part.width * 5 / 8, top + part.height * 5 / 8};
+	draw(luma, &image, &part, (const int[]){left, top}, box);
+	memset(chroma, 128, sizeof(chroma));
+	struct pk_image_spec spec;
+	struct pk_preprocess *pre = NULL;
+	assert_int_equal(pk_input_spec_from_card(card, &spec, NULL), 0);
+	assert_int_equal(pk_preprocess_create(&spec, &part, &pre, NULL), 0);
+	float *tensor = calloc((size_t)spec.width * (size_t)spec.height, sizeof(float));
+	pk_preprocess_run(pre, &part, tensor);
+	float seen[4];
+	bright_box(tensor, spec.width, spec.height, seen);
+	map = *pk_preprocess_map(pre);
+	map.left = left;
+	map.top = top;
+	struct pk_detection d = detect(card, &map, seen);
+	// Smaller boxes: the estimate by moments is coarser.
+	double tx = fmax(edge_tolerance(map.scale_x), 0.25);
+	double ty = fmax(edge_tolerance(map.scale_y), 0.25);
+	assert_near(d.x1, box[0], tx);
+	assert_near(d.x2, box[2], tx);
+	assert_near(d.y1, box[1], ty);
+	assert_near(d.y2, box[3], ty);
+	free(tensor);
+	pk_preprocess_destroy(pre);
+}
+
+static void test_parts(void **state)
+{
+	static const struct pk_image_region regions[] = {{0, 0, 1, 1}, {0.25, 0.5, 0.5, 0.5},
+		{0.1, 0.1, 0.37, 0.61}, {0.503, 0.003, 0.497, 0.4}, {0.7, 0.7, 0.3, 0.3}};
+	static const enum pk_pixel_format formats[] = {
+		PK_PIXEL_NV12, PK_PIXEL_I420, PK_PIXEL_RGB, PK_PIXEL_GRAY8};
+	for (size_t i = 0; i < sizeof(regions) / sizeof(regions[0]); i++)
+		for (int k = 0; k < 12 * 4; k++) {
+			struct pk_card card = card_of(320, 192, k % 3, k / 3 % 2, k / 6 % 2);
+			check_part(&card, formats[k / 12], &regions[i]);
+		}
+}
+
+// Chroma stays under its luma, and the least part has one pixel.
+static void test_crop_planes(void **state)
+{
+	uint8_t y[16], uv[8], v[4];
+	struct pk_image image = {.format = PK_PIXEL_NV12,
+		.width = 4,
+		.height = 4,
+		.planes = {y, uv},
+		.strides = {4, 4}};
+	const struct pk_image_region last = {0.75, 0.75, 0.25, 0.25};
+	struct pk_image out;
+	int left, top;
+	pk_image_crop(&image, &last, &out, &left, &top);
+	assert_ptr_equal(out.planes[0], y + 10);
+	assert_ptr_equal(out.planes[1], uv + 6);
+	assert_null(out.planes[2]);
+	assert_int_equal(out.width, 2);
+	image.format = PK_PIXEL_I420;
+	image.planes[2] = v;
+	image.strides[1] = image.strides[2] = 2;
+	pk_image_crop(&image, &last, &out, &left, &top);
+	assert_ptr_equal(out.planes[1], uv + 3);
+	assert_ptr_equal(out.planes[2], v + 3);
+	image.format = PK_PIXEL_GRAY8;
+	pk_image_crop(&image, &(struct pk_image_region){1, 1, 1e-9, 1e-9}, &out, &left, &top);
+	assert_int_equal(left * 1000 + top * 100 + out.width * 10 + out.height, 3311);
+	pk_image_crop(&image, &(struct pk_image_region){0}, &out, &left, &top);
+	assert_int_equal(left * 1000 + top * 100 + out.width * 10 + out.height, 44);
+}
+
 static void test_spec_errors(void **state)
 {
 	struct pk_card card = card_of(64, 48, 0, 0, false);
@@ -223,6 +329,8 @@ int main(void)
 		cmocka_unit_test(test_boxes),
 		cmocka_unit_test(test_edges),
 		cmocka_unit_test(test_pixels),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_crop_planes),
 		cmocka_unit_test(test_spec_errors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -334,6 +334,45 @@ static void test_slow_inference_stays_fresh(void **state)
 	json_decref(take_results());
 }
 
+// One inference takes 200 ms, the camera brings 30 pictures/s: the newest is taken, so that a
+// result is hardly older than its own inference, however long that goes on.
+static void test_five_inferences_a_second(void **state)
+{
+	const char *more = getenv("PICKET_LONG");
+	int seconds = more && *more ? 120 : 20;
+	struct pk_pipeline *pipeline = create(MODELS SINKS "cameras:\n" CAMERA("a", "30/s"));
+	struct pk_assignment engine = assignment(engine_path, "engine", "");
+	assign(pipeline, &engine);
+	assert_true(wait_serving(1));
+	struct pk_camera_stats before, after;
+	atomic_store(&engine_delay_ms, 200);
+	test_sleep(500);
+	assert_true(stats_of(pipeline, "a", &before));
+	int64_t start_ns = pk_now_ns();
+	test_sleep(seconds * 1000);
+	assert_true(stats_of(pipeline, "a", &after));
+	double took_s = (double)(pk_now_ns() - start_ns) / PK_NS_PER_S;
+	atomic_store(&engine_delay_ms, 0);
+	pk_histogram_sub(&after.age, &before.age);
+	pk_histogram_sub(&after.inference, &before.inference);
+	double age_ms = (double)pk_histogram_quantile(&after.age, 0.99) / PK_NS_PER_MS;
+	double usual_ms = (double)pk_histogram_quantile(&after.inference, 0.5) / PK_NS_PER_MS;
+	double inference_ms = (double)pk_histogram_quantile(&after.inference, 0.99) / PK_NS_PER_MS;
+	double captured = (double)(after.n_captured - before.n_captured) / took_s;
+	double inferred = (double)(after.n_inferred - before.n_inferred) / took_s;
+	printf("slow consumer, %.0f s: %.2f captured/s, %.2f inferred/s, inference p50 %.0f "
+	       "p99 %.0f ms, age p99 %.0f ms\n",
+		took_s, captured, inferred, usual_ms, inference_ms, age_ms);
+	assert_in_range(captured * 100, 2900, 3100);
+	assert_in_range(inferred * 100, TEST_SANITIZED ? 200 : 400, 510);
+	// The same quantile of both: on a busy machine an inference itself may take longer.
+	assert_true(TEST_SANITIZED || age_ms < 1.5 * inference_ms);
+	assert_int_equal(after.n_restarts, 0);
+	check_balance(&after);
+	pk_pipeline_destroy(pipeline);
+	json_decref(take_results());
+}
+
 static void test_apply_touches_only_what_differs(void **state)
 {
 	struct pk_pipeline *pipeline = create(TWO_CAMERAS);
@@ -464,6 +503,7 @@ int main(void)
 		cmocka_unit_test(test_engine_life),
 		cmocka_unit_test(test_faults_are_told_in_results),
 		cmocka_unit_test(test_slow_inference_stays_fresh),
+		cmocka_unit_test(test_five_inferences_a_second),
 		cmocka_unit_test(test_apply_touches_only_what_differs),
 		cmocka_unit_test(test_many_changes_leave_nothing),
 	};

@@ -90,6 +90,40 @@ static void test_priorities_share_without_starving(void **state)
 	pk_scheduler_destroy(s);
 }
 
+// Eight cameras, two priorities, half of each capped: the caps hold, what they leave goes to the
+// others by priority, equals get equal shares, and nobody starves.
+static void test_eight_cameras_two_priorities_and_caps(void **state)
+{
+	struct pk_scheduler *s = pk_scheduler_create();
+	struct camera cameras[8];
+	for (int i = 0; i < 8; i++)
+		add(s, &cameras[i], i < 4 ? 89 : 29, i % 2 ? 20 : 0);
+	int64_t start_ns = pk_now_ns();
+	int n = 0;
+	while (pk_now_ns() - start_ns < PK_NS_PER_S) {
+		for (int i = 0; i < 8; i++)
+			offer(s, &cameras[i]);
+		assert_true(serve(s, 0));
+		n++;
+		test_sleep(1); // an inference
+	}
+	int64_t took_ms = (pk_now_ns() - start_ns) / PK_NS_PER_MS;
+	int most = (int)(took_ms * 20 / 1000) + 2, capped = 0;
+	for (int i = 1; i < 8; i += 2) {
+		assert_in_range(cameras[i].served, 10, most);
+		capped += cameras[i].served;
+	}
+	// 90 : 30 among the others
+	int left = n - capped;
+	for (int i = 0; i < 8; i += 2) {
+		int share = left * (i < 4 ? 3 : 1) / 8;
+		assert_in_range(cameras[i].served, share - 3 - share / 20, share + 3 + share / 20);
+	}
+	for (int i = 0; i < 8; i++)
+		drop(s, &cameras[i]);
+	pk_scheduler_destroy(s);
+}
+
 static void test_idle_saves_no_turns(void **state)
 {
 	struct pk_scheduler *s = pk_scheduler_create();
@@ -187,6 +221,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_equals_take_turns),
 		cmocka_unit_test(test_priorities_share_without_starving),
+		cmocka_unit_test(test_eight_cameras_two_priorities_and_caps),
 		cmocka_unit_test(test_idle_saves_no_turns),
 		cmocka_unit_test(test_rate_cap),
 		cmocka_unit_test(test_waits_for_the_cap_not_the_timeout),
