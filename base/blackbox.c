@@ -13,6 +13,13 @@
 
 #define MAGIC 0x504b4242u // "PKBB"
 
+// A sanitizer's own reports of a crash are worth more.
+#if defined(__SANITIZE_ADDRESS__)
+#define CATCH_CRASHES false
+#else
+#define CATCH_CRASHES true
+#endif
+
 struct page {
 	uint32_t magic, version;
 	struct pk_blackbox_report report;
@@ -83,12 +90,10 @@ int pk_blackbox_open(int fd)
 	memset(page, 0, sizeof(*page));
 	page->version = sizeof(struct page);
 	page->magic = MAGIC;
-#if !defined(__SANITIZE_ADDRESS__) // its own reports are worth more
 	struct sigaction action = {
 		.sa_handler = on_fatal, .sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
-	for (size_t i = 0; i < PK_ARRAY_LEN(fatal_signals); i++)
+	for (size_t i = 0; CATCH_CRASHES && i < PK_ARRAY_LEN(fatal_signals); i++)
 		(void)sigaction(fatal_signals[i], &action, NULL);
-#endif
 	return 0;
 }
 
