@@ -238,16 +238,6 @@ def build_counter():
     return path
 
 
-def slow_model():
-    """A model that takes longer than a frame's time: the large detector of the zoo."""
-    python = os.path.join(TOP, "build/venv/bin/python")
-    code = "import sys;sys.path.insert(0,'tests/zoo');import zoo;print(zoo.path('yolov8n'))"
-    done = subprocess.run(
-        [python, "-c", code], cwd=TOP, capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", metavar="FILE")
