@@ -11,7 +11,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "scripts/lib"))
 import node as picket  # noqa: E402
 
-BUILD = os.environ.get("PICKET_BUILD", os.path.join(TOP, "build/gcc"))
+BUILD = os.path.abspath(os.environ.get("PICKET_BUILD", os.path.join(TOP, "build/gcc")))
 CLIPS = os.path.join(TOP, "build/demo-clips")
 CLIP = ("belt-a", 10, 101)  # name, seconds, seed: the demo's, so that it is rendered once
 
