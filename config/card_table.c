@@ -9,11 +9,6 @@
 
 #define FAMILY(name) PK_SCHEMA_BIT(PK_DECODE_##name)
 
-static int verify_filled(const char *text, struct pk_err *err)
-{
-	return *text ? 0 : pk_fail(err, -EINVAL, "must not be empty");
-}
-
 static const struct pk_schema_name versions[] = {{"1", 1, "this version"}, {NULL}};
 static const struct pk_schema_name tasks[] = {
 	{"detect", PK_TASK_DETECT, "boxes with a class and a score"},
@@ -259,7 +254,7 @@ static const struct pk_schema_row input_rows[] = {
 static const struct pk_schema_row output_rows[] = {
 	{.key = "name",
 		.kind = PK_SCHEMA_STRING,
-		.verify = verify_filled,
+		.verify = pk_schema_verify_filled,
 		.required = true,
 		.max = "256",
 		PK_SCHEMA_AT(struct pk_card_output, name),
@@ -615,7 +610,7 @@ static const struct pk_schema_row card_rows[] = {
 		.help = "Version of this format."},
 	{.key = "name",
 		.kind = PK_SCHEMA_STRING,
-		.verify = verify_filled,
+		.verify = pk_schema_verify_filled,
 		.required = true,
 		.max = "128",
 		PK_SCHEMA_AT(struct pk_card, name),
@@ -656,7 +651,7 @@ static const struct pk_schema_row card_rows[] = {
 	{.key = "labels",
 		.kind = PK_SCHEMA_LIST,
 		.item = PK_SCHEMA_STRING,
-		.verify = verify_filled,
+		.verify = pk_schema_verify_filled,
 		.max = "128",
 		.max_items = 65536,
 		.unset = "`class N`",

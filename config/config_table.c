@@ -11,19 +11,6 @@
 
 #define SINK(kind) PK_SCHEMA_BIT(PK_SINK_##kind)
 
-static int verify_name(const char *text, struct pk_err *err)
-{
-	if (pk_schema_is_name(text))
-		return 0;
-	return pk_fail(err, -EINVAL,
-		"must be a name: a-z, 0-9, _ and - only, first a letter or digit, at most 63");
-}
-
-static int verify_filled(const char *text, struct pk_err *err)
-{
-	return *text ? 0 : pk_fail(err, -EINVAL, "must not be empty");
-}
-
 static int verify_loopback(const char *text, struct pk_err *err)
 {
 	struct sockaddr_storage address;
@@ -109,7 +96,7 @@ static const struct pk_schema_row camera_rows[] = {
 		.help = "Where the video comes from."},
 	{.key = "model",
 		.kind = PK_SCHEMA_STRING,
-		.verify = verify_name,
+		.verify = pk_schema_verify_name,
 		.required = true,
 		PK_SCHEMA_AT(struct pk_camera_config, model),
 		.example = "parts",
@@ -117,7 +104,7 @@ static const struct pk_schema_row camera_rows[] = {
 	{.key = "sinks",
 		.kind = PK_SCHEMA_LIST,
 		.item = PK_SCHEMA_STRING,
-		.verify = verify_name,
+		.verify = pk_schema_verify_name,
 		.max_items = 16,
 		PK_SCHEMA_ARRAY(struct pk_camera_config, sinks, n_sinks),
 		.unset = "no sink",
@@ -203,7 +190,7 @@ static const struct pk_schema_row model_rows[] = {
 	{.key = "chain",
 		.kind = PK_SCHEMA_LIST,
 		.item = PK_SCHEMA_STRING,
-		.verify = verify_name,
+		.verify = pk_schema_verify_name,
 		.min_items = 1,
 		.max_items = 8,
 		PK_SCHEMA_ARRAY(struct pk_model_config, chain, n_chain),
@@ -316,7 +303,7 @@ static const struct pk_schema_row sink_rows[] = {
 		.help = "Only frames in which something was found."},
 	{.key = "host",
 		.kind = PK_SCHEMA_STRING,
-		.verify = verify_filled,
+		.verify = pk_schema_verify_filled,
 		.required = true,
 		.max = "253",
 		PK_SCHEMA_AT(struct pk_sink_config, host),
@@ -325,7 +312,7 @@ static const struct pk_schema_row sink_rows[] = {
 		.help = "The broker."},
 	{.key = "listen",
 		.kind = PK_SCHEMA_STRING,
-		.verify = verify_filled,
+		.verify = pk_schema_verify_filled,
 		.def = "127.0.0.1",
 		.max = "253",
 		PK_SCHEMA_AT(struct pk_sink_config, host),
@@ -554,7 +541,7 @@ const struct pk_schema pk_config_registry_schema = {
 static const struct pk_schema_row node_rows[] = {
 	{.key = "name",
 		.kind = PK_SCHEMA_STRING,
-		.verify = verify_filled,
+		.verify = pk_schema_verify_filled,
 		.max = "253",
 		PK_SCHEMA_AT(struct pk_config, node_name),
 		.unset = "the host name",
@@ -594,7 +581,7 @@ static const struct pk_schema_row runtime_rows[] = {
 	{.key = "chain",
 		.kind = PK_SCHEMA_LIST,
 		.item = PK_SCHEMA_STRING,
-		.verify = verify_name,
+		.verify = pk_schema_verify_name,
 		.def = "[cuda, cpu]",
 		.min_items = 1,
 		.max_items = 8,

@@ -102,6 +102,19 @@ bool pk_schema_is_name(const char *s)
 	return n >= 1 && n <= 63 && s[n] == '\0' && *s != '_' && *s != '-';
 }
 
+int pk_schema_verify_name(const char *text, struct pk_err *err)
+{
+	if (pk_schema_is_name(text))
+		return 0;
+	return pk_fail(err, -EINVAL,
+		"must be a name: a-z, 0-9, _ and - only, first a letter or digit, at most 63");
+}
+
+int pk_schema_verify_filled(const char *text, struct pk_err *err)
+{
+	return *text ? 0 : pk_fail(err, -EINVAL, "must not be empty");
+}
+
 // Defaults
 
 static int init_list(const struct pk_schema_row *row, void *obj)

@@ -124,3 +124,6 @@ static inline bool pk_schema_applies(const struct pk_schema_row *row, uint32_t w
 int64_t pk_schema_int_at(const void *obj, size_t offset, size_t size);
 // Names of a [a-z0-9][a-z0-9_-]{0,62} kind.
 bool pk_schema_is_name(const char *s);
+// For rows' verify: such a name; anything but nothing. 0 or -EINVAL.
+int pk_schema_verify_name(const char *text, struct pk_err *err);
+int pk_schema_verify_filled(const char *text, struct pk_err *err);

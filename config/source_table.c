@@ -29,19 +29,6 @@ static int verify_http(const char *text, struct pk_err *err)
 	return 0;
 }
 
-static int verify_name(const char *text, struct pk_err *err)
-{
-	if (pk_schema_is_name(text))
-		return 0;
-	return pk_fail(err, -EINVAL,
-		"must be a name: a-z, 0-9, _ and - only, first a letter or digit, at most 63");
-}
-
-static int verify_filled(const char *text, struct pk_err *err)
-{
-	return *text ? 0 : pk_fail(err, -EINVAL, "must not be empty");
-}
-
 static int verify_control(const char *text, struct pk_err *err)
 {
 	size_t n_name = strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_");
@@ -122,7 +109,7 @@ static const struct pk_schema_row rows[] = {
 		.help = "Address of the MJPEG stream (multipart/x-mixed-replace)."},
 	{.key = "launch",
 		.kind = PK_SCHEMA_STRING,
-		.verify = verify_filled,
+		.verify = pk_schema_verify_filled,
 		.required = true,
 		.max = "4096",
 		PK_SCHEMA_AT(struct pk_source_config, launch),
@@ -130,7 +117,7 @@ static const struct pk_schema_row rows[] = {
 		.help = "GStreamer elements in launch syntax that end in raw video."},
 	{.key = "pattern",
 		.kind = PK_SCHEMA_STRING,
-		.verify = verify_name,
+		.verify = pk_schema_verify_name,
 		.def = "ball",
 		PK_SCHEMA_AT(struct pk_source_config, pattern),
 		.when = SOURCE(TEST),
