@@ -415,6 +415,27 @@ def only_signed_and_newer_models_are_taken():
         check(node.update()["seq_high"] == 6, "the mark was lowered")
 
 
+def a_lost_record_lets_no_older_model_in():
+    with tiny_node(start=False) as node:
+        node.make_key()
+        node.configure("0", SIGNED.format(pub=node.path("pub.pem")))
+        older = node.push(41, "--seq", "4")
+        newer = node.push(42, "--seq", "5")
+        node.start()
+        node.wait_active(newer, 60)
+        node.stop()
+        for name in ("tiny.json", "tiny.json.prev"):
+            with open(node.path("var/lib/picket/state", name), "w", encoding="utf-8") as f:
+                f.write("rot")
+        check(node.push(41, "--seq", "4") == older, "the same model has another digest")
+        node.start()
+        wait_gone(node, older)
+        reason = node.update()["quarantine"][0]["reason"]
+        check("older" in reason and not node.active(), f"{reason}, active {node.active()}")
+        check("state-ignored" in node.event_names(), "no event says so")
+        node.wait_active(node.push(43, "--seq", "6"))
+
+
 class Story:
     """A node that is killed at every turn, and what must hold of its disk."""
 
@@ -637,6 +658,7 @@ sys.exit(
         worse_in_production_is_rolled_back,
         operators_pin_wait_and_go_back,
         only_signed_and_newer_models_are_taken,
+        a_lost_record_lets_no_older_model_in,
         follows_a_registry_over_tls,
         damaged_store_heals_from_the_registry,
         engines_of_both_models_come_back_after_a_new_driver,
