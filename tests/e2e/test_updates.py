@@ -25,7 +25,8 @@ FAULT_EXIT = 86
 PERIOD_MS = 40
 FLAT_BYTES = 256 << 10  # pages of libraries and of the heap that are touched for the first time
 
-CONFIG = """telemetry: {{interval: 2s}}
+CONFIG = """{top}
+telemetry: {{interval: 2s}}
 runtime: {{chain: [cpu]}}
 node: {{name: tester, id: tester}}
 build: {{retry_min: 1s, retry_max: 2s}}
@@ -53,12 +54,9 @@ class TinyNode(picket.Node):
         self.key = None
         os.makedirs(self.path("out"), exist_ok=True)
 
-    def configure(self, observe: str = "2s", more: str = ""):
-        self.write_config(
-            CONFIG.format(
-                registry=self.path("registry"), out=self.path("out"), observe=observe, more=more
-            )
-        )
+    def configure(self, observe: str = "2s", more: str = "", top: str = ""):
+        paths = {"registry": self.path("registry"), "out": self.path("out")}
+        self.write_config(CONFIG.format(**paths, observe=observe, more=more, top=top))
 
     def make_key(self):
         self.key = self.path("key.pem")
@@ -385,6 +383,7 @@ def operators_pin_wait_and_go_back():
 
 
 SIGNED = "    signature: {{required: true, keys: [{pub}]}}"
+QUOTA_BYTES = 768 << 10  # about five models with their engines, and what the next one asks for
 
 
 def only_signed_and_newer_models_are_taken():
@@ -441,7 +440,7 @@ class Story:
 
     def __init__(self, node: TinyNode):
         self.node, self.seq, self.digests = node, 0, []
-        self.high = -1
+        self.high, self.most = -1, 0
 
     def push(self) -> str:
         self.seq += 1
@@ -457,6 +456,10 @@ class Story:
             digest = record.get(slot, {}).get("digest")
             if digest:
                 self.check_blobs(digest)
+        used = json.loads(self.node.ctl("store", "usage", "--json").stdout)
+        check(used["quota_bytes"] == QUOTA_BYTES, f"usage says {used}")
+        check(used["total_bytes"] <= QUOTA_BYTES, f"the store is over its quota: {used}")
+        self.most = max(self.most, used["total_bytes"])
 
     def check_blobs(self, digest: str):
         blobs = self.node.path("var/lib/picket/blobs/sha256")
@@ -469,7 +472,7 @@ class Story:
 
 def begin_killing(node: TinyNode) -> Story:
     node.make_key()
-    node.configure("0", SIGNED.format(pub=node.path("pub.pem")))
+    node.configure("0", SIGNED.format(pub=node.path("pub.pem")), f"store: {{quota: {QUOTA_BYTES}B}}")
     told = Story(node)
     first = told.push()
     node.start()
@@ -521,7 +524,8 @@ def every_crash_point_recovers():
             recover(told, digest)
             k += step
         check(died >= 3, f"only {died} points")
-        story.keep_figures(crash_points=died, crash_points_last_k=k)
+        check(told.most > QUOTA_BYTES // 2, f"the quota was never near: {told.most}")
+        story.keep_figures(crash_points=died, crash_points_last_k=k, crash_store_bytes=told.most)
 
 
 def random_kills_recover():
