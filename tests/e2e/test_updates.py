@@ -414,6 +414,58 @@ def only_signed_and_newer_models_are_taken():
         check(node.update()["seq_high"] == 6, "the mark was lowered")
 
 
+def keys_sign_what_their_rules_allow():
+    with tiny_node(start=False) as node:
+        node.make_key()
+        shown = node.ctl("key", "show", node.path("pub.pem"), "--json")
+        key_id = json.loads(shown.stdout)["id"]
+        rules = "signature: {{required: true, keys: [{pub}], key_rules: {{{id}: {rule}}}}}"
+
+        def configure(rule: str):
+            text = rules.format(pub=node.path("pub.pem"), id=key_id, rule=rule)
+            node.configure("0", "    " + text)
+
+        configure("{seq_max: 5, not_before: 2020-01-01}")
+        first = node.push(51, "--seq", "5")
+        node.start()
+        node.wait_active(first, 60)
+        second = node.push(52, "--seq", "6")
+        node.wait_reason("sequence number")
+        configure("{not_after: 2020-01-01}")
+        check(node.ctl("reload").returncode == 0, "reload")
+        node.wait_reason("not valid any more")
+        check(node.active() == first, "an expired key took over")
+        key_id = key_id[::-1]
+        configure("{seq_min: 1}")
+        check(node.ctl("reload").returncode == 0, "reload")
+        node.wait_reason("no key ")
+        key_id = key_id[::-1]
+        configure("{not_after: 2150-01-01}")
+        check(node.ctl("reload").returncode == 0, "reload")
+        node.wait_active(second)
+
+
+def older_models_are_kept():
+    with tiny_node(observe="0", more="    keep: 3", start=False) as node:
+        node.start()
+        node.wait_active(node.first, 60)
+        digests = [node.first]
+        for seed in range(2, 7):
+            digests.append(node.push(seed))
+            node.wait_active(digests[-1])
+        gone = node.path("var/lib/picket/blobs/sha256", digests[0][7:])
+        node.wait_for(lambda _: not os.path.exists(gone), 20, "the oldest goes")
+        kept = [d["digest"] for d in node.record()["older"]]
+        check(kept == [digests[3], digests[2]], f"older: {kept}")
+        after = node.last_event_id()
+        node.model_verb("pin", "tiny", digests[2])
+        node.wait_event("is in the store, and was before", after=after)
+        node.wait_active(digests[2])
+        kept = [d["digest"] for d in node.record()["older"]]
+        check(kept == [digests[4], digests[3]], f"older: {kept}")
+        check(node.record()["previous"]["digest"] == digests[5], f"{node.record()}")
+
+
 def a_lost_record_lets_no_older_model_in():
     with tiny_node(start=False) as node:
         node.make_key()
@@ -611,9 +663,28 @@ def follow_registry(node: TinyNode, ca, registry):
     with registry:
         third = publish(35, "--seq", "5")
         node.wait_active(third)
-    etag = node.path("run/picket/poll-tiny.json")
-    with open(etag, encoding="utf-8") as f:
-        check(json.load(f)["etag"], "polls are not cheap: no etag is kept")
+        etag = node.path("run/picket/poll-tiny.json")
+        with open(etag, encoding="utf-8") as f:
+            check(json.load(f)["etag"], "polls are not cheap: no etag is kept")
+        reloads_are_spread(node, fields, publish)
+
+
+def reloads_are_spread(node: TinyNode, fields: dict, publish):
+    """A reload that leaves the model alone asks within a minute, one that changes it at once."""
+    text = REGISTRY.format(pub=node.path("pub.pem"), **fields).replace("interval: 1s", "interval: 9h")
+
+    def reload(config: str) -> float:
+        node.write_config(config)
+        check(node.ctl("reload").returncode == 0, "reload")
+        return node.wait_update(lambda u: u["phase"] == "idle", 10, "it rests")["next_poll_s"]
+
+    check(reload(text) > 3600, "it polls more often than it was told")
+    soon = reload(text + "telemetry: {interval: 7s}\n")
+    check(soon <= 60, f"the next look is {soon} s away")
+    publish(36, "--seq", "6")
+    newest = publish(37, "--seq", "7")
+    reload(text.replace("observe: 0}", "observe: 0, max_restarts: 2}"))
+    node.wait_active(newest, 20)
 
 
 def engines_of_both_models_come_back_after_a_new_driver():
@@ -663,6 +734,8 @@ sys.exit(
         operators_pin_wait_and_go_back,
         only_signed_and_newer_models_are_taken,
         a_lost_record_lets_no_older_model_in,
+        keys_sign_what_their_rules_allow,
+        older_models_are_kept,
         follows_a_registry_over_tls,
         damaged_store_heals_from_the_registry,
         engines_of_both_models_come_back_after_a_new_driver,
