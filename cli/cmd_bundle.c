@@ -16,9 +16,9 @@
 
 static const char usage[] =
 	"usage: picketctl bundle create --onnx FILE --card FILE --out oci:FOLDER:TAG\n"
-	"                               [--golden DIR] [--name NAME] [--seq N] [--target CLASS,…]\n"
-	"                               [--rollout PERCENT] [--version TEXT] [--created TIME] "
-	"[--json]\n"
+	"                               [--golden DIR] [--calibration FILE] [--name NAME]\n"
+	"                               [--seq N] [--target CLASS,…] [--rollout PERCENT]\n"
+	"                               [--version TEXT] [--created TIME] [--json]\n"
 	"       picketctl bundle sign oci:FOLDER:TAG --key KEY.pem [--format cosign|bundle]\n"
 	"       picketctl bundle verify REF --key PUB.pem…\n"
 	"\n"
@@ -31,6 +31,7 @@ static const char usage[] =
 	"  --onnx FILE         the model\n"
 	"  --card FILE         its card; checked first\n"
 	"  --golden DIR        golden samples: every file in DIR\n"
+	"  --calibration FILE  ranges for int8, from picketctl engine calibrate\n"
 	"  --name NAME         what nodes know the model by (default: the card's name)\n"
 	"  --seq N             number of this release, higher than that of the one before; nodes\n"
 	"                      refuse to go back\n"
@@ -66,6 +67,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 		{"onnx", required_argument, NULL, 'o'},
 		{"card", required_argument, NULL, 'c'},
 		{"golden", required_argument, NULL, 'g'},
+		{"calibration", required_argument, NULL, 'C'},
 		{"name", required_argument, NULL, 'n'},
 		{"seq", required_argument, NULL, 's'},
 		{"target", required_argument, NULL, 'T'},
@@ -84,6 +86,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 		{'o', &out->bundle.onnx_path},
 		{'c', &out->bundle.card_path},
 		{'g', &out->bundle.golden_dir},
+		{'C', &out->bundle.calibration_path},
 		{'n', &out->bundle.name},
 		{'s', &out->bundle.seq},
 		{'T', &out->bundle.target},
