@@ -143,6 +143,8 @@ void pk_cuda_close(struct pk_cuda *cuda)
 {
 	if (!cuda)
 		return;
+	if (cuda->handle)
+		(void)cuda->cudnn.destroy(cuda->handle);
 	if (cuda->context)
 		(void)cuda->driver.primary_ctx_release(cuda->ordinal);
 	free(cuda);
@@ -161,6 +163,18 @@ int pk_cuda_retain(struct pk_cuda *cuda, struct pk_err *err)
 int pk_cuda_enter(const struct pk_cuda *cuda, struct pk_err *err)
 {
 	return pk_cuda_try(cuda, err, ctx_set_current, cuda->context);
+}
+
+int pk_cuda_cudnn_handle(struct pk_cuda *cuda, struct pk_cudnn_context **out, struct pk_err *err)
+{
+	int status = cuda->handle ? 0 : cuda->cudnn.create(&cuda->handle);
+	if (status != 0) {
+		cuda->handle = NULL;
+		return pk_fail(
+			err, -ENODEV, "cudnnCreate: %s", cuda->cudnn.get_error_string(status));
+	}
+	*out = cuda->handle;
+	return 0;
 }
 
 static int put_json(json_t *json, char *out, size_t size)

@@ -34,20 +34,26 @@ struct pk_cuda {
 	struct pk_cudnn_functions cudnn;
 	int ordinal; // of the device
 	struct pk_cuda_device device;
-	struct pk_cu_context *context; // primary, retained; NULL before pk_cuda_retain
+	struct pk_cu_context *context;   // primary, retained; NULL before pk_cuda_retain
+	struct pk_cudnn_context *handle; // NULL before pk_cuda_cudnn_handle
 };
 
 // Opens the libraries, holds their versions against the floors and describes the first device.
 // -ENODEV with a verdict for a person: "no driver …", "driver too old: …", "cuDNN missing: …".
 // Any thread; one owner.
 int pk_cuda_open(struct pk_cuda **out, struct pk_err *err) pk_must_check;
-void pk_cuda_close(struct pk_cuda *cuda); // takes NULL; releases the context
+void pk_cuda_close(struct pk_cuda *cuda); // takes NULL; releases handle and context
 PK_DEFINE_AUTO(pk_cuda, pk_cuda_close);
 
 // The device's primary context, which cuDNN shares, becomes current in the calling thread.
 int pk_cuda_retain(struct pk_cuda *cuda, struct pk_err *err) pk_must_check;
 // To be called first by whatever a thread does with a retained context.
 int pk_cuda_enter(const struct pk_cuda *cuda, struct pk_err *err) pk_must_check;
+
+// A cuDNN handle on the context, made at the first call, for building and loading plans; owned by
+// cuda. -ENODEV.
+int pk_cuda_cudnn_handle(struct pk_cuda *cuda, struct pk_cudnn_context **out, struct pk_err *err)
+	pk_must_check;
 
 // The machine as engine keys and the timing cache name it. -ENODEV: too long a text.
 int pk_cuda_target(const struct pk_cuda *cuda, struct pk_target *target, struct pk_err *err)
