@@ -16,6 +16,7 @@
 #define PK_RUNTIME_ABI 1
 
 struct pk_timing_cache;
+struct pk_cpu_pool; // engine/cpu/pool.h
 
 enum pk_runtime_caps {
 	PK_RUNTIME_PINNED_INPUT = 1, // reads input tensors best from pinned host memory
@@ -76,6 +77,9 @@ struct pk_runtime_ops {
 	// A check on memory planning: fills what holds nothing live with NaN (all bits set) before
 	// each node. Runs get slow. Optional.
 	int (*set_poison)(void *context, bool on, struct pk_err *err);
+	// Kernels share these host threads from now on; NULL: none but the caller. Not while a slot
+	// is in flight. Optional.
+	int (*set_pool)(void *context, struct pk_cpu_pool *pool, struct pk_err *err);
 	void (*context_destroy)(void *context);
 	void (*unload)(void *loaded);
 };

@@ -121,6 +121,7 @@ const struct pk_runtime_ops pk_cpu_runtime = {
 	.output = pk_cpu_output,
 	.profile = pk_cpu_profile,
 	.set_poison = pk_cpu_set_poison,
+	.set_pool = pk_cpu_set_pool,
 	.context_destroy = pk_cpu_context_destroy,
 	.unload = pk_cpu_unload,
 };

@@ -121,11 +121,11 @@ static int trial_prepare(struct trial *trial, const struct pk_node *node)
 		kernel->pack(node, packed);
 		trial->call.packed = packed;
 	}
-	if (kernel->workspace) {
-		trial->call.workspace = trial_buffer(trial, kernel->workspace(node));
-		if (!trial->call.workspace)
-			return -ENOMEM;
-	}
+	struct pk_cpu_memory memory = pk_cpu_kernel_memory(kernel, node);
+	void *block = trial_buffer(trial, pk_cpu_memory_bytes(&memory, 1));
+	if (!block)
+		return -ENOMEM;
+	pk_cpu_call_set_memory(&trial->call, &memory, block);
 	trial->call.inputs = trial->inputs;
 	trial->call.outputs = trial->outputs;
 	return kernel->setup ? kernel->setup(node, trial->arena, &trial->call.state) : 0;
