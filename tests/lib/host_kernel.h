@@ -3,6 +3,10 @@
 // shared object named by PICKET_FAKE_KERNELS that exports the table pk_host_kernels.
 #pragma once
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct pk_host_kernel {
 	const char *name; // the extern "C" entry
 	// args[i] points at the i-th argument, as in cuLaunchKernel: device pointers (here: host
@@ -11,4 +15,8 @@ struct pk_host_kernel {
 		void *const *args);
 };
 
-extern const struct pk_host_kernel pk_host_kernels[]; // ends with name NULL
+extern struct pk_host_kernel pk_host_kernels[]; // ends with name NULL; only to be read
+
+#ifdef __cplusplus
+}
+#endif
