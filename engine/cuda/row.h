@@ -103,8 +103,8 @@ struct pk_cuda_addresses {
 	uint64_t packed, workspace;
 };
 
-struct pk_cuda;         // libraries and device: engine/cuda/driver.h
-struct pk_cudnn_handle; // one per context, on its stream: engine/cuda/cudnn/
+struct pk_cuda;          // libraries and device: engine/cuda/driver.h
+struct pk_cudnn_context; // cudnnHandle_t (engine/cuda/abi.h), one per context, on its stream
 
 struct pk_cuda_bytes {
 	const void *data;
@@ -113,6 +113,7 @@ struct pk_cuda_bytes {
 
 // A step that cuDNN carries out. Errors: negative errno by engine/cuda/status.h.
 struct pk_cuda_plan_ops {
+	// build and open: the context is current, pk_cuda_cudnn_handle gives a handle.
 	// At build, on the node. Appends the plan's JSON. -ENOTSUP: no plan, the next row is asked.
 	int (*build)(const struct pk_cuda_call *call, struct pk_cuda *cuda, struct pk_buf *json,
 		struct pk_err *err);
@@ -123,7 +124,9 @@ struct pk_cuda_plan_ops {
 	// Once for each slot; may allocate (variant pack).
 	int (*bind)(
 		void *plan, const struct pk_cuda_addresses *at, void **bound, struct pk_err *err);
-	int (*execute)(struct pk_cudnn_handle *handle, void *bound); // never allocates; 0 or errno
+	// cudnnBackendExecute on a handle of the context's own. Never allocates.
+	int (*execute)(struct pk_cuda *cuda, struct pk_cudnn_context *handle, void *bound,
+		struct pk_err *err);
 	void (*unbind)(void *bound);
 	void (*close)(void *plan);
 };
