@@ -76,6 +76,8 @@
 	PK_KERNEL_AVX2(X, dequantize_line_avx2)                                                    \
 	X(dequantize_line)                                                                         \
 	X(dequantize_ref)                                                                          \
+	PK_KERNEL_AVX2(X, qconv_direct_avx2)                                                       \
+	X(qconv_direct)                                                                            \
 	PK_KERNEL_AVX2(X, qconv_gemm_avx2)                                                         \
 	X(qconv_gemm)                                                                              \
 	X(qconv_ref)                                                                               \
