@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cli/cmd.h"
+#include "engine/cpu/pool.h"
 
 #define MAX_CARD_BYTES        (1u << 20)
 #define MAX_CALIBRATION_BYTES (16u << 20)
@@ -95,6 +96,15 @@ static const char *set_seconds(struct pk_engine_args *args, const char *text)
 	args->seconds = strtod(text, &end);
 	bool right = end != text && *end == '\0' && args->seconds > 0 && args->seconds <= 3600;
 	return right ? NULL : "--seconds wants a number up to 3600";
+}
+
+static const char *set_threads(struct pk_engine_args *args, const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+	bool right = end != text && *end == '\0' && n >= 0 && n <= PK_CPU_MAX_THREADS;
+	args->n_threads = right ? (int)n : 1;
+	return right ? NULL : "--threads wants 1 to 64, or 0 for all processors";
 }
 
 // A number in low..high, both included.
@@ -196,6 +206,7 @@ static const struct option_row rows[] = {
 	CALL("disable-pass", add_disabled),
 	CALL("input", add_input),
 	CALL("seconds", set_seconds),
+	CALL("threads", set_threads),
 	CALL("tolerance", set_tolerance),
 	CALL("percentile", set_percentile),
 	CALL("float-share", set_float_share),
@@ -244,7 +255,7 @@ int pk_engine_args_parse(
 int pk_engine_args_parse_files(
 	struct pk_engine_args *args, int argc, char **argv, int n_files, void (*usage)(FILE *out))
 {
-	*args = (struct pk_engine_args){.seconds = 3};
+	*args = (struct pk_engine_args){.seconds = 3, .n_threads = 1};
 	pk_buf_init(&args->card_text, MAX_CARD_BYTES);
 	pk_buf_init(&args->calibration_text, MAX_CALIBRATION_BYTES);
 	const char *poison = getenv("PICKET_POISON");
@@ -284,6 +295,7 @@ void pk_engine_args_finish(struct pk_engine_args *args)
 		free(args->shape_names[i]);
 	pk_buf_finish(&args->card_text);
 	pk_buf_finish(&args->calibration_text);
+	pk_cpu_pool_destroy(args->pool);
 }
 
 bool pk_engine_args_is_onnx(const struct pk_engine_args *args)
@@ -319,6 +331,17 @@ int pk_engine_args_open(struct pk_engine_args *args, struct pk_engine **engine, 
 	int r = pk_engine_load(args->path, NULL, engine, &mismatch, err);
 	if (r < 0 && mismatch != PK_MATCH)
 		pk_err_prefix(err, "%s", pk_mismatch_name(mismatch));
+	return r;
+}
+
+int pk_engine_args_context(struct pk_engine_args *args, struct pk_engine *engine,
+	struct pk_context **context, struct pk_err *err)
+{
+	int r = pk_context_create(engine, 1, context, err);
+	if (r == 0 && args->n_threads != 1 && !args->pool)
+		r = pk_cpu_pool_create(args->n_threads, &args->pool, err);
+	if (r == 0 && args->pool)
+		r = pk_context_set_pool(*context, args->pool, err);
 	return r;
 }
 
