@@ -9,6 +9,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cli/cmd.h"
+#include "config/quantity.h"
+#include "engine/cpu/pool.h"
 
 #define MAX_CARD_BYTES        (1u << 20)
 #define MAX_CALIBRATION_BYTES (16u << 20)
@@ -92,6 +94,16 @@ static const char *set_opt_level(void *to, const char *text)
 	return NULL;
 }
 
+static const char *set_threads(void *to, const char *text)
+{
+	struct pk_engine_args *args = to;
+	int64_t n = 0;
+	if (pk_quantity_int(text, &n, NULL) < 0 || n < 0 || n > PK_CPU_MAX_THREADS)
+		return "1 to 64 is wanted, or 0 for all processors";
+	args->n_threads = (int)n;
+	return NULL;
+}
+
 static const char *set_precision(void *to, const char *text)
 {
 	struct pk_engine_args *args = to;
@@ -118,7 +130,7 @@ static const char *read_calibration(void *to, const char *path)
 
 static void set_defaults(struct pk_engine_args *args)
 {
-	*args = (struct pk_engine_args){.seconds = 3};
+	*args = (struct pk_engine_args){.seconds = 3, .n_threads = 1};
 	pk_buf_init(&args->card_text, MAX_CARD_BYTES);
 	pk_buf_init(&args->calibration_text, MAX_CALIBRATION_BYTES);
 	const char *poison = getenv("PICKET_POISON");
@@ -158,6 +170,7 @@ int pk_engine_args_parse_files(
 		PK_CALL("shape", add_shape, args),
 		PK_CALL("disable-pass", add_disabled, args),
 		PK_CALL("input", add_input, args),
+		PK_CALL("threads", set_threads, args),
 		PK_NUMBER("seconds", &args->seconds, 0.01, 3600),
 		PK_NUMBER("tolerance", &args->tolerance, 1e-12, 1),
 		PK_NUMBER("percentile", &args->percentile, 50, 100),
@@ -191,6 +204,7 @@ void pk_engine_args_finish(struct pk_engine_args *args)
 		free(args->shape_names[i]);
 	pk_buf_finish(&args->card_text);
 	pk_buf_finish(&args->calibration_text);
+	pk_cpu_pool_destroy(args->pool);
 }
 
 bool pk_engine_args_is_onnx(const struct pk_engine_args *args)
@@ -226,6 +240,17 @@ int pk_engine_args_open(struct pk_engine_args *args, struct pk_engine **engine, 
 	int r = pk_engine_load(args->path, NULL, engine, &mismatch, err);
 	if (r < 0 && mismatch != PK_MATCH)
 		pk_err_prefix(err, "%s", pk_mismatch_name(mismatch));
+	return r;
+}
+
+int pk_engine_args_context(struct pk_engine_args *args, struct pk_engine *engine,
+	struct pk_context **context, struct pk_err *err)
+{
+	int r = pk_context_create(engine, 1, context, err);
+	if (r == 0 && args->n_threads != 1 && !args->pool)
+		r = pk_cpu_pool_create(args->n_threads, &args->pool, err);
+	if (r == 0 && args->pool)
+		r = pk_context_set_pool(*context, args->pool, err);
 	return r;
 }
 

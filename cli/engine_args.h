@@ -27,6 +27,8 @@ struct pk_engine_args {
 	char *shape_names[PK_ENGINE_MAX_BINDINGS]; // what build.shapes' names point to
 	const char *output_dir;
 	double seconds;
+	int n_threads; // of run, bench and profile
+	struct pk_cpu_pool *pool;
 	bool dot;
 	const char *other_path; // second file of verbs that take two
 	const char *golden_dir;
@@ -55,6 +57,9 @@ bool pk_engine_args_is_onnx(const struct pk_engine_args *args);
 // again at once; the map stays).
 int pk_engine_args_open(struct pk_engine_args *args, struct pk_engine **engine, struct pk_err *err)
 	pk_must_check;
+// A context of one slot on args->n_threads threads.
+int pk_engine_args_context(struct pk_engine_args *args, struct pk_engine *engine,
+	struct pk_context **context, struct pk_err *err) pk_must_check;
 // Progress on stderr (cli/progress.h).
 int pk_engine_args_progress(void *ctx, const char *phase, int done, int total, const char *what);
 

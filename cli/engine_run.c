@@ -17,6 +17,7 @@ static const char usage[] =
 	"  --poison                  dead memory is NaN before each layer: results must stay "
 	"the\n"
 	"                            same (a check on memory planning; PICKET_POISON=1 too)\n"
+	"  --threads N               of the cpu runtime; 0: all processors (default: 1)\n"
 	"  --json                    {outputs: [{name, dtype, shape, file}]}\n"
 	"The build options of `picketctl engine build` apply to a model.\n";
 
@@ -115,7 +116,7 @@ static int run(struct pk_engine_args *args, struct pk_err *err)
 		return r;
 	pk_auto(pk_context) context = NULL; // goes before the engine
 	const struct pk_engine_info *info = pk_engine_info(engine);
-	r = pk_context_create(engine, 1, &context, err);
+	r = pk_engine_args_context(args, engine, &context, err);
 	if (r == 0 && args->poison)
 		r = pk_context_set_poison(context, true, err);
 	for (size_t i = 0; r == 0 && i < args->n_inputs; i++)
