@@ -152,6 +152,16 @@ static const struct pk_schema_row camera_rows[] = {
 		.max = "10m",
 		PK_SCHEMA_AT(struct pk_camera_config, stall_ns),
 		.help = "No frame so long after the last: the source is started again."},
+	{.key = "max_late",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "250ms",
+		.min = "0",
+		.max = "1m",
+		PK_SCHEMA_AT(struct pk_camera_config, max_late_ns),
+		.help = "When decoding does not keep up, pictures that are later than this are "
+			"left out "
+			"(and counted) up to the next key frame, so that results stay fresh; 0: "
+			"never."},
 	{.key = "retry_max",
 		.kind = PK_SCHEMA_DURATION,
 		.def = "30s",
