@@ -623,7 +623,8 @@ static const struct pk_schema_row build_rows[] = {
 		.min = "0",
 		.max = "19",
 		PK_SCHEMA_AT(struct pk_config, build.nice),
-		.help = "How far the builder steps back behind the cameras."},
+		.help = "How far the builder steps back behind the cameras when the cores are "
+			"always busy; otherwise it runs only when nothing else wants them."},
 	{.key = "opt_level",
 		.kind = PK_SCHEMA_INT,
 		.def = "1",
