@@ -230,6 +230,14 @@ static const struct pk_schema_row model_rows[] = {
 		.help = "Percent of the fleet that takes a new model. Which nodes these are "
 			"depends "
 			"on the model's digest and `node.id`; a larger number only adds nodes."},
+	{.key = "keep",
+		.kind = PK_SCHEMA_INT,
+		.def = "1",
+		.min = "1",
+		.max = "8",
+		PK_SCHEMA_AT(struct pk_model_config, keep),
+		.help = "So many models before the active one stay in the store: `picketctl model "
+			"pin` goes back to them without fetching them again."},
 	{.key = "poll",
 		.kind = PK_SCHEMA_MAP,
 		.child = &pk_config_poll_schema,
