@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "engine/compile/memory_plan.h"
 #include "engine/cpu/exec.h"
+#include "engine/cpu/isa.h"
 #include "engine/cpu/kernel.h"
 #include "engine/cpu/tune.h"
 #include "engine/ir/text.h"
@@ -17,20 +18,13 @@
 #define MAX_TEXT_BYTES   (64u << 20)
 #define MAX_WEIGHT_BYTES (size_t)(UINT64_C(4) << 30)
 
-static const char *isa_level(void)
-{
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx512f"))
-		return "x86-64 avx512";
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		return "x86-64 avx2";
-	return "x86-64";
+#define ARCHITECTURE "x86-64"
 #elif defined(__aarch64__)
-	return "aarch64";
+#define ARCHITECTURE "aarch64"
 #else
-	return "generic";
+#define ARCHITECTURE "generic"
 #endif
-}
 
 // The value of the first line of /proc/cpuinfo that starts with one of the names, or "unknown".
 static void read_core_type(char *out, size_t size)
@@ -62,7 +56,7 @@ static int cpu_probe(struct pk_target *target, struct pk_err *err)
 	pk_buf_init(&text, sizeof(target->device));
 	pk_buf_str(&text, "{\"core\":");
 	pk_buf_json_string(&text, core);
-	pk_buf_printf(&text, ",\"isa\":\"%s\"}", isa_level());
+	pk_buf_printf(&text, ",\"isa\":\"" ARCHITECTURE " %s\"}", pk_cpu_isa_name(pk_cpu_isa()));
 	if (pk_buf_error(&text) < 0)
 		return pk_fail(err, -ENODEV, "cpu: core type is too long a text");
 	snprintf(target->identity, sizeof(target->identity), "%s", pk_buf_cstr(&text));
