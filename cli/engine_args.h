@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "engine/engine.h"
 
@@ -41,13 +42,11 @@ struct pk_engine_args {
 	bool keep_first;
 };
 
-// Parses; on a mistake prints it and `usage` and returns the exit code, else -1. argv[0] is the
-// verb.
-int pk_engine_args_parse(
-	struct pk_engine_args *args, int argc, char **argv, void (*usage)(FILE *out));
+// Parses (cli/options.h): PK_GO_ON, or the exit code. argv[0] is the verb.
+int pk_engine_args_parse(struct pk_engine_args *args, int argc, char **argv, const char *usage);
 // The same for verbs that take n_files files (1 or 2).
 int pk_engine_args_parse_files(
-	struct pk_engine_args *args, int argc, char **argv, int n_files, void (*usage)(FILE *out));
+	struct pk_engine_args *args, int argc, char **argv, int n_files, const char *usage);
 void pk_engine_args_finish(struct pk_engine_args *args);
 
 // "1x3x320x320", "scalar" or "": false when it is no such thing.

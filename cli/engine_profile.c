@@ -24,15 +24,12 @@ static int run_once(struct pk_context *context, struct pk_err *err)
 	return r < 0 ? r : pk_context_wait(context, 0, err);
 }
 
-static void bench_usage(FILE *out)
-{
-	fputs("usage: picketctl engine bench [--seconds N] [--threads N] [--json]\n"
-	      "                              FILE.engine|MODEL.onnx\n\n"
-	      "Runs the engine on zeros, one run at a time, on N threads (default: 1; 0: one per\n"
-	      "processor). load: from the file, or from the model with its build, to ready to "
-	      "run.\n",
-		out);
-}
+static const char bench_usage[] =
+	"usage: picketctl engine bench [--seconds N] [--threads N] [--json]\n"
+	"                              FILE.engine|MODEL.onnx\n\n"
+	"Runs the engine on zeros, one run at a time, on N threads (default: 1; 0: one per\n"
+	"processor). load: from the file, or from the model with its build, to ready to "
+	"run.\n";
 
 struct bench {
 	int64_t *ns; // sorted after measuring
@@ -125,13 +122,10 @@ int pk_engine_bench_verb(int argc, char **argv)
 	return pk_engine_verb_end(&args, &err, r);
 }
 
-static void profile_usage(FILE *out)
-{
-	fputs("usage: picketctl engine profile [--threads N] [--json] FILE.engine|MODEL.onnx\n\n"
-	      "Times each layer on zeros, best of 20 runs, slowest first. GFLOP/s and traffic are\n"
-	      "of the operation as such: a fused or sparse kernel may do less.\n",
-		out);
-}
+static const char profile_usage[] =
+	"usage: picketctl engine profile [--threads N] [--json] FILE.engine|MODEL.onnx\n\n"
+	"Times each layer on zeros, best of 20 runs, slowest first. GFLOP/s and traffic are\n"
+	"of the operation as such: a fused or sparse kernel may do less.\n";
 
 struct row {
 	int layer_idx;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
-#include "engine/cpu/isa.h"
+#include "engine/isa.h"
 
 // Luma weights of R and B, ITU-R BT.601 and BT.709; G is the rest.
 static const struct {
@@ -233,7 +233,7 @@ int pk_preprocess_create(const struct pk_image_spec *spec, const struct pk_image
 	pk_preprocess_choose_row(pre);
 #if defined(__x86_64__)
 	bool windows = pre->luma.windows.low && (!pre->chroma.row || pre->chroma.windows.low);
-	if (pk_cpu_has_avx2() && windows)
+	if (pk_isa_has_avx2() && windows)
 		pk_preprocess_choose_row_avx2(pre);
 #endif
 	*out = pk_steal(pre);

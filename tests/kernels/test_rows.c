@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "engine/cpu/isa.h"
+#include "engine/isa.h"
 #include "tests/kernels/shapes.h"
 
 #define MAX_ROWS 256
@@ -71,12 +71,12 @@ static void check_family(void **state)
 }
 
 // The instruction set that a row's name ends in.
-static enum pk_cpu_isa isa_of(const char *name)
+static enum pk_isa isa_of(const char *name)
 {
 	for (int isa = PK_ISA_VNNI; isa > PK_ISA_PLAIN; isa--) {
-		const char *end = strstr(name, pk_cpu_isa_name((enum pk_cpu_isa)isa));
-		if (end && end[strlen(pk_cpu_isa_name((enum pk_cpu_isa)isa))] == '\0')
-			return (enum pk_cpu_isa)isa;
+		const char *end = strstr(name, pk_isa_name((enum pk_isa)isa));
+		if (end && end[strlen(pk_isa_name((enum pk_isa)isa))] == '\0')
+			return (enum pk_isa)isa;
 	}
 	return PK_ISA_PLAIN;
 }
@@ -91,7 +91,7 @@ static void no_row_is_left_out(void **state)
 		assert_true(i < MAX_ROWS);
 		if (kernel->rank == 0)
 			continue; // the reference
-		if (isa_of(kernel->name) > pk_cpu_isa()) {
+		if (isa_of(kernel->name) > pk_isa()) {
 			printf("figure: %s: not on this processor\n", kernel->name);
 			continue;
 		}
@@ -105,7 +105,7 @@ int main(void)
 {
 	struct CMUnitTest tests[PK_ARRAY_LEN(kernel_families)];
 	size_t n = 0;
-	printf("figure: instruction set %s\n", pk_cpu_isa_name(pk_cpu_isa()));
+	printf("figure: instruction set %s\n", pk_isa_name(pk_isa()));
 	for (; kernel_families[n].name; n++)
 		tests[n] = (struct CMUnitTest){.name = kernel_families[n].name,
 			.test_func = check_family,

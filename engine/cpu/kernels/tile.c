@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "engine/cpu/isa.h"
+#include "engine/isa.h"
 
 void pk_tile_pack_rows(const float *a, int64_t stride_m, int64_t stride_k, int64_t m, int64_t k,
 	int max_rows, float *out)
@@ -24,5 +24,14 @@ void pk_tile_pack_rows(const float *a, int64_t stride_m, int64_t stride_k, int64
 
 bool pk_tile_has_avx2(void)
 {
-	return pk_cpu_has_avx2();
+	return pk_isa_has_avx2();
+}
+
+bool pk_tile_has_avx512(void)
+{
+#if defined(__x86_64__)
+	return pk_isa() >= PK_ISA_AVX512;
+#else
+	return false;
+#endif
 }

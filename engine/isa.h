@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum pk_cpu_isa {
+enum pk_isa {
 	PK_ISA_PLAIN = 0, // what every processor of the architecture has (aarch64: NEON)
 	PK_ISA_AVX2,      // and FMA
 	PK_ISA_AVX512,    // F, BW, DQ, VL
@@ -14,9 +14,9 @@ enum pk_cpu_isa {
 // The highest that this process uses; the environment's PICKET_CPU_ISA (plain, avx2, avx512, vnni)
 // lowers it, for tests and for finding out which kernel is wrong. Always the same answer. Any
 // thread.
-enum pk_cpu_isa pk_cpu_isa(void);
-const char *pk_cpu_isa_name(enum pk_cpu_isa isa);
-static inline bool pk_cpu_has_avx2(void)
+enum pk_isa pk_isa(void);
+const char *pk_isa_name(enum pk_isa isa);
+static inline bool pk_isa_has_avx2(void)
 {
-	return pk_cpu_isa() >= PK_ISA_AVX2;
+	return pk_isa() >= PK_ISA_AVX2;
 }

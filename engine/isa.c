@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instruction sets by cpuid and environment.
-#include "engine/cpu/isa.h"
+#include "engine/isa.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@ static const char *const names[] = {
 	[PK_ISA_VNNI] = "vnni",
 };
 
-const char *pk_cpu_isa_name(enum pk_cpu_isa isa)
+const char *pk_isa_name(enum pk_isa isa)
 {
 	return names[isa];
 }
 
-static enum pk_cpu_isa of_processor(void)
+static enum pk_isa of_processor(void)
 {
 #if defined(__x86_64__)
 	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
@@ -34,18 +34,18 @@ static enum pk_cpu_isa of_processor(void)
 #endif
 }
 
-static enum pk_cpu_isa find(void)
+static enum pk_isa find(void)
 {
-	enum pk_cpu_isa isa = of_processor();
+	enum pk_isa isa = of_processor();
 	const char *wanted = getenv("PICKET_CPU_ISA");
 	for (size_t i = 0; wanted && i < PK_ARRAY_LEN(names); i++) {
-		if (strcmp(wanted, names[i]) == 0 && (enum pk_cpu_isa)i < isa)
-			return (enum pk_cpu_isa)i;
+		if (strcmp(wanted, names[i]) == 0 && (enum pk_isa)i < isa)
+			return (enum pk_isa)i;
 	}
 	return isa;
 }
 
-enum pk_cpu_isa pk_cpu_isa(void)
+enum pk_isa pk_isa(void)
 {
 	static _Atomic int known; // 1 + the answer
 	int isa = atomic_load_explicit(&known, memory_order_relaxed);
@@ -53,5 +53,5 @@ enum pk_cpu_isa pk_cpu_isa(void)
 		isa = 1 + (int)find();
 		atomic_store_explicit(&known, isa, memory_order_relaxed);
 	}
-	return (enum pk_cpu_isa)(isa - 1);
+	return (enum pk_isa)(isa - 1);
 }
