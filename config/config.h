@@ -207,6 +207,7 @@ struct pk_config {
 	struct {
 		char **chain; // default {"cuda", "cpu"}
 		size_t n_chain;
+		int threads; // of the cpu runtime in the worker; 0: half of the processors
 	} runtime;
 	struct {
 		int64_t time_limit_ns; // wall clock of one build

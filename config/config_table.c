@@ -607,6 +607,17 @@ static const struct pk_schema_row runtime_rows[] = {
 		.help = "Runtimes, best first: `cuda`, `cpu`. A model falls down this chain and "
 			"climbs "
 			"back."},
+	{.key = "threads",
+		.kind = PK_SCHEMA_INT,
+		.def = "0",
+		.min = "0",
+		.max = "64",
+		PK_SCHEMA_AT(struct pk_config, runtime.threads),
+		.help = "Threads of the cpu runtime in the worker, never more than processors; 0: "
+			"half "
+			"of the processors, which leaves the others to the cameras. Results are "
+			"the "
+			"same on any number."},
 	{NULL},
 };
 

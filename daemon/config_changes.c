@@ -26,7 +26,8 @@ static json_t *sections_of(const struct pk_config_diff *diff)
 	} rows[] = {
 		{diff->node, "node", "from the next result on"},
 		{diff->telemetry, "telemetry", "from the next record on"},
-		{diff->runtime, "runtime", "models whose chain it is may get another engine"},
+		{diff->runtime, "runtime",
+			"models whose chain it is may get another engine; threads at once"},
 		{diff->build, "build", "holds for the next build"},
 		{diff->store, "store", "holds for the next download"},
 		{diff->registries, "registries", "holds for the next transfer"},
