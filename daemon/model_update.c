@@ -170,6 +170,8 @@ static bool failed(struct pk_model *model, const struct pk_model_job *job)
 static void on_fetched(struct pk_model *model, struct pk_model_job *job)
 {
 	model->retry_after_ns = job->report.retry_after_ns;
+	if (job->code == -ENOSPC) // what a kill kept from being removed; the next try finds room
+		model->env->gc(model->env->ctx);
 	if (failed(model, job))
 		return;
 	pk_model_tell_fetched(model, job);

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/record.h"
+#include "daemon/seq_mark.h"
 #include "daemon/text.h"
 
 #define VERSION       2
@@ -18,7 +19,7 @@
 
 void pk_state_init(struct pk_state *state)
 {
-	*state = (struct pk_state){0};
+	*state = (struct pk_state){.marked_seq = -1};
 	pk_up_record_init(&state->update);
 }
 
@@ -184,9 +185,9 @@ int pk_state_decode(const char *text, size_t n, struct pk_state *state)
 	return r < 0 ? -EBADMSG : 0;
 }
 
-int pk_state_load(const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
+static int load_record(
+	const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
 {
-	pk_state_init(state);
 	pk_auto_free char *path = path_of(dir, name);
 	pk_auto_buf struct pk_buf file;
 	pk_buf_init(&file, MAX_FILE);
@@ -198,6 +199,39 @@ int pk_state_load(const char *dir, const char *name, struct pk_state *state, str
 	if (r == 0)
 		r = pk_state_decode(pk_buf_cstr(&file), file.len, state);
 	return r == 0 ? 0 : pk_fail(err, -EBADMSG, "%s is damaged", path);
+}
+
+// Raises the highest number to the mark's. A mark that is damaged is written anew by the next save.
+static int take_mark(const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
+{
+	struct pk_up_record *record = &state->update;
+	struct pk_seq_mark mark;
+	int r = pk_seq_mark_load(dir, name, &mark, err);
+	state->marked_seq = mark.seq;
+	if (mark.seq > record->seq_high) {
+		record->seq_high = mark.seq;
+		memcpy(record->seq_digest, mark.digest, sizeof(record->seq_digest));
+	}
+	return r;
+}
+
+int pk_state_load(const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
+{
+	struct pk_err mark_err = {0};
+	pk_state_init(state);
+	int r = load_record(dir, name, state, err);
+	int mark = take_mark(dir, name, state, &mark_err);
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	if (mark == -EBADMSG)
+		return pk_fail(err, -EBADMSG,
+			"%s/%s.json is lost and so is its sequence mark: an older model would be "
+			"taken",
+			dir, name);
+	return r == -ENOENT && mark == 0
+		       ? pk_fail(err, -EBADMSG, "%s/%s.json is gone, its sequence mark is not", dir,
+				 name)
+		       : r;
 }
 
 static const char *or_none(const char *text)
@@ -275,15 +309,27 @@ int pk_state_encode(const struct pk_state *state, struct pk_buf *out)
 	return -ENOMEM;
 }
 
-int pk_state_save(
-	const char *dir, const char *name, const struct pk_state *state, struct pk_err *err)
+static int save_mark(const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
+{
+	struct pk_seq_mark mark = {.seq = state->update.seq_high};
+	if (mark.seq <= state->marked_seq || !state->update.seq_digest[0])
+		return 0;
+	memcpy(mark.digest, state->update.seq_digest, sizeof(mark.digest));
+	int r = pk_seq_mark_save(dir, name, &mark, err);
+	if (r == 0)
+		state->marked_seq = mark.seq;
+	return r;
+}
+
+int pk_state_save(const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
 {
 	pk_auto_buf struct pk_buf text;
 	pk_auto_free char *path = path_of(dir, name);
 	pk_buf_init(&text, MAX_FILE);
 	if (!path || pk_state_encode(state, &text) < 0)
 		return pk_fail(err, -ENOMEM, "out of memory");
-	return pk_record_save(NULL, path, text.data, text.len, err);
+	int r = save_mark(dir, name, state, err);
+	return r < 0 ? r : pk_record_save(NULL, path, text.data, text.len, err);
 }
 
 const char *pk_state_broken_cause(const struct pk_state *state, const char *key)

@@ -8,6 +8,8 @@
 #include "engine/compile/weights.h"
 #include "engine/cpu/exec.h"
 #include "engine/cpu/kernel.h"
+#include "engine/cpu/kernels/block.h"
+#include "engine/cpu/layout.h"
 #include "engine/cpu/tune.h"
 #include "engine/runtime.h"
 
@@ -99,7 +101,9 @@ static int write_memory_plan(struct pk_plan_writer *writer, struct pk_err *err)
 static int cpu_build(
 	struct pk_runtime_build *build, struct pk_plan_writer *writer, struct pk_err *err)
 {
-	int r = pk_cpu_tune(build, err);
+	int r = pk_cpu_layout(build->graph, pk_block_preferred(), err);
+	if (r == 0)
+		r = pk_cpu_tune(build, err);
 	if (r < 0)
 		return r;
 	elide_packed(build->graph);

@@ -55,6 +55,9 @@ int pk_cuda_enter(const struct pk_cuda *cuda, struct pk_err *err);
 int pk_cuda_cudnn_handle(struct pk_cuda *cuda, struct pk_cudnn_context **out, struct pk_err *err)
 	pk_must_check;
 
+// cuDNN alone, for plans that are made without a device. -ENODEV.
+int pk_cudnn_open(struct pk_cudnn_functions *out, struct pk_err *err) pk_must_check;
+
 // The machine as engine keys and the timing cache name it. -ENODEV: too long a text.
 int pk_cuda_target(const struct pk_cuda *cuda, struct pk_target *target, struct pk_err *err)
 	pk_must_check;

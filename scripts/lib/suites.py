@@ -299,7 +299,11 @@ def onnx(outcome, options):
 
 
 def gpu(outcome, options):
-    """What can be checked with NVIDIA's real libraries and no GPU."""
+    """What can be checked of the cuda runtime without a GPU: its kernels built for the host, then
+    NVIDIA's real libraries."""
+    for name in ("gcc", "asan"):
+        if build(outcome, name):
+            meson_tests(outcome, name, "gpu", timeout_factor="6", **SANITIZER_ENV)
     status, output = run(["scripts/setup", "--quiet", "--with-cuda-libs", "test"])
     if status != 0:  # the tests that need them are skipped and say so
         print("   " + output.strip(), flush=True)

@@ -23,8 +23,10 @@ from story import check, picket  # noqa: E402
 LONG = os.environ.get("PICKET_LONG") == "1"
 FAULT_EXIT = 86
 PERIOD_MS = 40
+FLAT_BYTES = 256 << 10  # pages of libraries and of the heap that are touched for the first time
 
-CONFIG = """telemetry: {{interval: 2s}}
+CONFIG = """{top}
+telemetry: {{interval: 2s}}
 runtime: {{chain: [cpu]}}
 node: {{name: tester, id: tester}}
 build: {{retry_min: 1s, retry_max: 2s}}
@@ -52,12 +54,9 @@ class TinyNode(picket.Node):
         self.key = None
         os.makedirs(self.path("out"), exist_ok=True)
 
-    def configure(self, observe: str = "2s", more: str = ""):
-        self.write_config(
-            CONFIG.format(
-                registry=self.path("registry"), out=self.path("out"), observe=observe, more=more
-            )
-        )
+    def configure(self, observe: str = "2s", more: str = "", top: str = ""):
+        paths = {"registry": self.path("registry"), "out": self.path("out")}
+        self.write_config(CONFIG.format(**paths, observe=observe, more=more, top=top))
 
     def make_key(self):
         self.key = self.path("key.pem")
@@ -203,6 +202,32 @@ def slope(values: list[int]) -> float:
     return over / sum((i - mean_x) ** 2 for i in range(n))
 
 
+def growth(values: list[int]) -> int:
+    """From the least of the second quarter to the least of the last: peaks between do not count."""
+    n = len(values)
+    return min(values[n * 3 // 4 :]) - min(values[n // 4 : n // 2])
+
+
+def swaps_leave_memory_flat():
+    """Engines that are built already, swapped as fast as the node goes."""
+    rounds = 1000 if LONG else 80
+    with tiny_node(observe="0") as node:
+        second = node.push(2)
+        node.wait_active(second)
+        rss = []
+        for i in range(rounds):
+            digest = second if i % 2 else node.first
+            node.model_verb("pin", "tiny", digest)
+            node.wait_active(digest)
+            rss.append(worker_rss(node))
+        check(growth(rss) < FLAT_BYTES, f"worker grows by {growth(rss)} bytes: {rss}")
+        story.keep_figures(
+            swap_flat_rounds=rounds,
+            swap_flat_bytes=growth(rss),
+            swap_flat_slope_bytes=round(slope(rss[rounds // 4 :])),
+        )
+
+
 def wait_gone(node, digest: str):
     """A bad model was looked at and given up."""
     node.wait_update(
@@ -237,7 +262,7 @@ def many_good_and_bad_swaps():
         grows = slope(rss[len(rss) // 4 :])
         check(swaps >= rounds, f"only {swaps} swaps seen in {n} results")
         check(p99 < 50, f"swap gap p99 {p99:.1f} ms beyond the frame period")
-        check(grows < 256 * 1024, f"worker grows by {grows:.0f} bytes per swap: {rss}")
+        check(growth(rss) < FLAT_BYTES, f"worker grows by {growth(rss)} bytes: {rss}")
         story.keep_figures(
             swaps_good=swaps,
             swaps_bad=rounds,
@@ -358,6 +383,7 @@ def operators_pin_wait_and_go_back():
 
 
 SIGNED = "    signature: {{required: true, keys: [{pub}]}}"
+QUOTA_BYTES = 768 << 10  # about five models with their engines, and what the next one asks for
 
 
 def only_signed_and_newer_models_are_taken():
@@ -388,12 +414,33 @@ def only_signed_and_newer_models_are_taken():
         check(node.update()["seq_high"] == 6, "the mark was lowered")
 
 
+def a_lost_record_lets_no_older_model_in():
+    with tiny_node(start=False) as node:
+        node.make_key()
+        node.configure("0", SIGNED.format(pub=node.path("pub.pem")))
+        older = node.push(41, "--seq", "4")
+        newer = node.push(42, "--seq", "5")
+        node.start()
+        node.wait_active(newer, 60)
+        node.stop()
+        for name in ("tiny.json", "tiny.json.prev"):
+            with open(node.path("var/lib/picket/state", name), "w", encoding="utf-8") as f:
+                f.write("rot")
+        check(node.push(41, "--seq", "4") == older, "the same model has another digest")
+        node.start()
+        wait_gone(node, older)
+        reason = node.update()["quarantine"][0]["reason"]
+        check("older" in reason and not node.active(), f"{reason}, active {node.active()}")
+        check("state-ignored" in node.event_names(), "no event says so")
+        node.wait_active(node.push(43, "--seq", "6"))
+
+
 class Story:
     """A node that is killed at every turn, and what must hold of its disk."""
 
     def __init__(self, node: TinyNode):
         self.node, self.seq, self.digests = node, 0, []
-        self.high = -1
+        self.high, self.most = -1, 0
 
     def push(self) -> str:
         self.seq += 1
@@ -409,6 +456,10 @@ class Story:
             digest = record.get(slot, {}).get("digest")
             if digest:
                 self.check_blobs(digest)
+        used = json.loads(self.node.ctl("store", "usage", "--json").stdout)
+        check(used["quota_bytes"] == QUOTA_BYTES, f"usage says {used}")
+        check(used["total_bytes"] <= QUOTA_BYTES, f"the store is over its quota: {used}")
+        self.most = max(self.most, used["total_bytes"])
 
     def check_blobs(self, digest: str):
         blobs = self.node.path("var/lib/picket/blobs/sha256")
@@ -421,7 +472,7 @@ class Story:
 
 def begin_killing(node: TinyNode) -> Story:
     node.make_key()
-    node.configure("0", SIGNED.format(pub=node.path("pub.pem")))
+    node.configure("0", SIGNED.format(pub=node.path("pub.pem")), f"store: {{quota: {QUOTA_BYTES}B}}")
     told = Story(node)
     first = told.push()
     node.start()
@@ -473,7 +524,8 @@ def every_crash_point_recovers():
             recover(told, digest)
             k += step
         check(died >= 3, f"only {died} points")
-        story.keep_figures(crash_points=died, crash_points_last_k=k)
+        check(told.most > QUOTA_BYTES // 2, f"the quota was never near: {told.most}")
+        story.keep_figures(crash_points=died, crash_points_last_k=k, crash_store_bytes=told.most)
 
 
 def random_kills_recover():
@@ -610,9 +662,11 @@ sys.exit(
         worse_in_production_is_rolled_back,
         operators_pin_wait_and_go_back,
         only_signed_and_newer_models_are_taken,
+        a_lost_record_lets_no_older_model_in,
         follows_a_registry_over_tls,
         damaged_store_heals_from_the_registry,
         engines_of_both_models_come_back_after_a_new_driver,
+        swaps_leave_memory_flat,
         many_good_and_bad_swaps,
         every_crash_point_recovers,
         random_kills_recover,

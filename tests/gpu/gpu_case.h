@@ -4,7 +4,7 @@
 #pragma once
 
 #include "engine/cuda/row.h"
-#include "node_case.h"
+#include "tests/unit/engine/cpu/node_case.h"
 
 // How a row lays a value (row.h states the rule).
 struct pk_cuda_tensor gpu_case_tensor(const struct pk_value *value, enum pk_dtype float_type);

@@ -20,11 +20,9 @@ TOOL = os.path.join(story.BUILD, "tests/gpu/kernel-text")
 # Cubins for desks and servers (75, 90), Orin (87) and Thor (110); PTX of Orin's for what is newer.
 ARCHITECTURES = ["sm_75", "sm_87", "sm_90", "sm_110"]
 # A chain of silu(x) * y on f16 rows of 64: the layout of struct pk_cu_chain.
-OPERAND = "{{2, 0, {{64, 1}}}}"
 PROGRAM = (
-    "{2, 2, 1, 2, 16384, 64, {1024, 64},"
-    + "{{%s, {2, 0, {64, 1}}}, {{2, 0, {64, 1}}}," % "{2, 0, {64, 1}}"
-    + "{2}, {{PK_FN_SILU, 2, 0, 0, 0, {}, 0, 0}, {PK_FN_MUL, 2, 2, 1, 0, {}, 0, 0}}}"
+    "{2, 2, 1, 2, 16384, 64, {1024, 64}, {{2, 0, {64, 1}}, {2, 0, {64, 1}}}, {{2, 0, {64, 1}}},"
+    " {2}, {{PK_FN_SILU, 2, 0, 0, 0, {}, 0, 0}, {PK_FN_MUL, 2, 2, 1, 0, {}, 0, 0}}}"
 )
 
 
@@ -123,4 +121,6 @@ def a_broken_text_is_refused():
 
 
 if __name__ == "__main__":
-    sys.exit(story.run(every_kernel_compiles, a_constant_chain_is_unrolled, a_broken_text_is_refused))
+    sys.exit(
+        story.run(every_kernel_compiles, a_constant_chain_is_unrolled, a_broken_text_is_refused)
+    )

@@ -28,3 +28,12 @@ bool pk_tile_has_avx2(void)
 	return false;
 #endif
 }
+
+bool pk_tile_has_avx512(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("avx512f") && pk_tile_has_avx2();
+#else
+	return false;
+#endif
+}

@@ -15,8 +15,7 @@ static int get(const struct pk_cudnn_functions *fn, const void *descriptor, int 
 	int64_t n_max, int64_t *n, void *elements)
 {
 	int64_t ignored = 0;
-	return fn->get_attribute(
-		descriptor, attribute, type, n_max, n ? n : &ignored, elements);
+	return fn->get_attribute(descriptor, attribute, type, n_max, n ? n : &ignored, elements);
 }
 
 // One after the other into tag.
@@ -80,8 +79,8 @@ static int64_t describe(const struct pk_cudnn_device *device, struct pk_cudnn_ca
 	return idx;
 }
 
-static void *ask(const struct pk_cudnn_device *device,
-	const struct pk_cudnn_graph *graph, int mode, struct pk_cudnn_maker *maker)
+static void *ask(const struct pk_cudnn_device *device, const struct pk_cudnn_graph *graph, int mode,
+	struct pk_cudnn_maker *maker)
 {
 	pk_cudnn_set(maker, PK_CUDNN_HEUR_GRAPH, PK_CUDNN_TYPE_DESCRIPTOR, 1, &graph->descriptor);
 	pk_cudnn_set(maker, PK_CUDNN_HEUR_MODE, PK_CUDNN_TYPE_HEUR_MODE, 1, &mode);
@@ -119,9 +118,9 @@ static void keep_allowed(struct pk_cudnn_candidates *list, const struct pk_cudnn
 		list->n++;
 }
 
-int pk_cudnn_candidates_init(struct pk_cudnn_candidates *list,
-	const struct pk_cudnn_device *device, const struct pk_cudnn_graph *graph,
-	const struct pk_cudnn_fusion *fusion, enum pk_cudnn_mode mode, struct pk_err *err)
+int pk_cudnn_candidates_init(struct pk_cudnn_candidates *list, const struct pk_cudnn_device *device,
+	const struct pk_cudnn_graph *graph, const struct pk_cudnn_fusion *fusion,
+	enum pk_cudnn_mode mode, struct pk_err *err)
 {
 	static const int modes[PK_CUDNN_N_MODES] = {
 		PK_CUDNN_MODE_A, PK_CUDNN_MODE_B, PK_CUDNN_MODE_FALLBACK};

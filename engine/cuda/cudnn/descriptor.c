@@ -63,8 +63,8 @@ void pk_cudnn_set_double(struct pk_cudnn_maker *maker, int attribute, double val
 void *pk_cudnn_end(struct pk_cudnn_maker *maker)
 {
 	if (maker->error == 0)
-		maker->error = pk_cudnn_result(maker->fn, maker->fn->finalize(maker->descriptor),
-			maker->what, maker->err);
+		maker->error = pk_cudnn_result(
+			maker->fn, maker->fn->finalize(maker->descriptor), maker->what, maker->err);
 	return maker->error == 0 ? maker->descriptor : NULL;
 }
 

@@ -23,7 +23,10 @@ struct act_step {
 	bool has_clip;
 };
 
-#define IS(v) {NUMBER, v}
+#define IS(v)                                                                                      \
+	{                                                                                          \
+		NUMBER, v                                                                          \
+	}
 
 // Source of the formulas: ONNX operator specifications; of the modes: cuDNN backend API reference.
 static const struct {
@@ -55,8 +58,7 @@ static const struct {
 				.operand = PK_CUDNN_SCALAR,
 				.scalar = IS(1.0 / 6.0)}}},
 	{PK_FN_MISH, 3,
-		{{.mode = PK_CUDNN_SOFTPLUS},
-			{.mode = PK_CUDNN_TANH},
+		{{.mode = PK_CUDNN_SOFTPLUS}, {.mode = PK_CUDNN_TANH},
 			{.mode = PK_CUDNN_MUL, .operand = PK_CUDNN_SAVED}}},
 };
 
@@ -85,8 +87,8 @@ void pk_cudnn_put_step(struct pk_cudnn_fusion *fusion, int mode, enum pk_cudnn_o
 	*add_step(fusion) = (struct pk_cudnn_step){.mode = mode, .operand = operand};
 }
 
-void pk_cudnn_put_scalar(struct pk_cudnn_fusion *fusion, int mode,
-	enum pk_cudnn_scalar_source source, float value)
+void pk_cudnn_put_scalar(
+	struct pk_cudnn_fusion *fusion, int mode, enum pk_cudnn_scalar_source source, float value)
 {
 	assert(fusion->n_scalars < PK_CUDNN_MAX_SCALARS);
 	pk_cudnn_put_step(fusion, mode, PK_CUDNN_SCALAR);
@@ -95,8 +97,8 @@ void pk_cudnn_put_scalar(struct pk_cudnn_fusion *fusion, int mode,
 		(struct pk_cudnn_scalar){.source = source, .value = value};
 }
 
-static void put_act_step(struct pk_cudnn_fusion *fusion, const struct act_step *from, double alpha,
-	double beta)
+static void put_act_step(
+	struct pk_cudnn_fusion *fusion, const struct act_step *from, double alpha, double beta)
 {
 	if (from->operand == PK_CUDNN_SCALAR)
 		pk_cudnn_put_scalar(fusion, from->mode, PK_CUDNN_VALUE,

@@ -76,8 +76,8 @@ static bool has_padding(const struct pk_cudnn_fusion *fusion)
 }
 
 // Channels per group of the filter with those of padding; 0: padding would mix the groups.
-static int64_t group_channels(int64_t group, int64_t channels, int64_t padded, int64_t other,
-	int64_t other_padded)
+static int64_t group_channels(
+	int64_t group, int64_t channels, int64_t padded, int64_t other, int64_t other_padded)
 {
 	if (group == 1)
 		return padded;
@@ -113,15 +113,15 @@ static int take_convolution(
 	return 0;
 }
 
-static int put_act(
-	const struct pk_cuda_call *call, struct pk_cudnn_fusion *out, bool padded, struct pk_err *err)
+static int put_act(const struct pk_cuda_call *call, struct pk_cudnn_fusion *out, bool padded,
+	struct pk_err *err)
 {
 	const struct pk_node *node = call->node;
 	enum pk_fn fn = pk_node_fn(node, PK_ATTR_ACT);
 	double alpha = pk_node_float(node, PK_ATTR_ALPHA), beta = pk_node_float(node, PK_ATTR_BETA);
 	if (padded && !pk_cudnn_act_keeps_zero(fn, alpha, beta))
-		return pk_fail(err, -ENOTSUP, "%s would not leave 0 in padded channels",
-			pk_fn_name(fn));
+		return pk_fail(
+			err, -ENOTSUP, "%s would not leave 0 in padded channels", pk_fn_name(fn));
 	if (pk_cudnn_put_act(out, fn, alpha, beta) < 0)
 		return pk_fail(err, -ENOTSUP, "no pointwise form of %s", pk_fn_name(fn));
 	return 0;

@@ -79,8 +79,7 @@ static void *make_convolution(struct builder *b)
 	pk_cudnn_set_type(&maker, PK_CUDNN_CONV_COMP_TYPE, f->compute_type);
 	pk_cudnn_set(&maker, PK_CUDNN_CONV_MODE, PK_CUDNN_TYPE_CONV_MODE, 1, &mode);
 	for (size_t i = 0; i < PK_ARRAY_LEN(pairs); i++)
-		pk_cudnn_set(
-			&maker, pairs[i].attribute, PK_CUDNN_TYPE_INT64, 2, pairs[i].values);
+		pk_cudnn_set(&maker, pairs[i].attribute, PK_CUDNN_TYPE_INT64, 2, pairs[i].values);
 	return end(b, &maker);
 }
 
@@ -223,8 +222,8 @@ int pk_cudnn_graph_init(struct pk_cudnn_graph *graph, const struct pk_cudnn_devi
 	struct pk_cudnn_maker maker = begin(&b, PK_CUDNN_NEW_GRAPH, "operation graph");
 	// cuDNN 8 cannot do without; later ones warn of it.
 	if (device->handle)
-		pk_cudnn_set(&maker, PK_CUDNN_GRAPH_HANDLE, PK_CUDNN_TYPE_HANDLE, 1,
-			&device->handle);
+		pk_cudnn_set(
+			&maker, PK_CUDNN_GRAPH_HANDLE, PK_CUDNN_TYPE_HANDLE, 1, &device->handle);
 	pk_cudnn_set(&maker, PK_CUDNN_GRAPH_OPS, PK_CUDNN_TYPE_DESCRIPTOR, b.n_ops, b.ops);
 	graph->descriptor = end(&b, &maker);
 	if (b.error < 0)

@@ -114,8 +114,8 @@ int pk_cudnn_plan_print(const struct pk_cudnn_plan *plan, struct pk_buf *out, st
 	size_t before = out->len;
 	char *json = pk_buf_reserve(out, (size_t)n);
 	if (!json)
-		return pk_fail(err, pk_buf_error(out), "no room for a plan of %lld bytes",
-			(long long)n);
+		return pk_fail(
+			err, pk_buf_error(out), "no room for a plan of %lld bytes", (long long)n);
 	status = fn->get_attribute(
 		plan->descriptor, PK_CUDNN_PLAN_JSON, PK_CUDNN_TYPE_CHAR, n, &got, json);
 	if (status != 0)
@@ -150,8 +150,9 @@ static int make_pack(struct pk_cudnn_bound *bound, const struct pk_cudnn_address
 	return maker.error;
 }
 
-int pk_cudnn_bound_create(const struct pk_cudnn_plan *plan, const struct pk_cudnn_address *addresses,
-	int n, uint64_t workspace, struct pk_cudnn_bound **out, struct pk_err *err)
+int pk_cudnn_bound_create(const struct pk_cudnn_plan *plan,
+	const struct pk_cudnn_address *addresses, int n, uint64_t workspace,
+	struct pk_cudnn_bound **out, struct pk_err *err)
 {
 	if (n > PK_CUDNN_MAX_BOUND)
 		return pk_fail(err, -EINVAL, "%d addresses for one plan", n);
@@ -174,8 +175,9 @@ void pk_cudnn_bound_destroy(struct pk_cudnn_bound *bound)
 	free(bound);
 }
 
-int pk_cudnn_bound_execute(const struct pk_cudnn_bound *bound, struct pk_cudnn_context *handle)
+int pk_cudnn_bound_execute(
+	const struct pk_cudnn_bound *bound, struct pk_cudnn_context *handle, struct pk_err *err)
 {
 	int status = bound->pool.fn->execute(handle, bound->plan->descriptor, bound->pack);
-	return pk_cudnn_errno_of(pk_cudnn_class_of(status));
+	return pk_cudnn_result(bound->pool.fn, status, "plan", err);
 }

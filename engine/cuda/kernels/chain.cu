@@ -6,9 +6,11 @@
 // memory (cached, but not registers of the machine). Compiled with -DPK_CHAIN_PROGRAM={…} the same
 // text has a constant program: all loops unroll, nothing is interpreted. Has never run on a GPU.
 #ifdef PK_CHAIN_PROGRAM
-#define PK_CHAIN(given) const struct pk_cu_chain p = PK_CHAIN_PROGRAM
-#else
-#define PK_CHAIN(given) const struct pk_cu_chain &p = given
+#define PK_CHAIN(given)   const struct pk_cu_chain p = PK_CHAIN_PROGRAM
+#define PK_CHAIN_UNROLLED _Pragma("unroll")
+#else // one copy of each switch: the text compiles on the node
+#define PK_CHAIN(given)   const struct pk_cu_chain &p = given
+#define PK_CHAIN_UNROLLED _Pragma("unroll 1")
 #endif
 
 template <typename R> PK_INLINE R pk_chain_load(int dtype, const void *data, int i)
@@ -244,7 +246,8 @@ PK_INLINE pk_i64 pk_chain_step(const struct pk_cu_step &s, pk_i64 a, pk_i64 b, p
 
 // n of PK_CU_LANES neighbours, `step` apart; whole groups of floats lying side by side move as one.
 template <typename R>
-PK_INLINE void pk_chain_gather(R (&out)[PK_CU_LANES], int dtype, const void *data, int at, int step, int n)
+PK_INLINE void pk_chain_gather(
+	R (&out)[PK_CU_LANES], int dtype, const void *data, int at, int step, int n)
 {
 	if (step == 1 && n == PK_CU_LANES && at % PK_CU_LANES == 0 &&
 		(dtype == PK_CU_F16 || dtype == PK_CU_F32)) {
@@ -258,7 +261,7 @@ PK_INLINE void pk_chain_gather(R (&out)[PK_CU_LANES], int dtype, const void *dat
 			out[k] = (R)v[k];
 		return;
 	}
-#pragma unroll
+	PK_CHAIN_UNROLLED
 	for (int k = 0; k < PK_CU_LANES; k++)
 		out[k] = k < n ? pk_chain_load<R>(dtype, data, at + k * step) : (R)0;
 }
@@ -280,7 +283,7 @@ PK_INLINE void pk_chain_scatter(
 			pk_save((float *)data + at, v);
 		return;
 	}
-#pragma unroll
+	PK_CHAIN_UNROLLED
 	for (int k = 0; k < PK_CU_LANES; k++) {
 		if (k < n)
 			pk_chain_store(dtype, data, at + k * step, k < valid ? in[k] : (R)0);
@@ -291,7 +294,7 @@ PK_INLINE void pk_chain_scatter(
 PK_INLINE int pk_chain_row(const struct pk_cu_chain &p, const struct pk_cu_operand &o, int row)
 {
 	int at = o.offset;
-#pragma unroll
+	PK_CHAIN_UNROLLED
 	for (int i = PK_CU_CH_RANK - 2; i >= 0; i--) {
 		if (i < p.rank - 1) {
 			at += row % p.dims[i] * o.strides[i];
@@ -302,8 +305,8 @@ PK_INLINE int pk_chain_row(const struct pk_cu_chain &p, const struct pk_cu_opera
 }
 
 template <typename R>
-PK_INLINE void pk_chain_run(
-	const void *const (&in)[PK_CU_INPUTS], void *const (&out)[PK_CU_OUTPUTS], const struct pk_cu_chain &p)
+PK_INLINE void pk_chain_run(const void *const (&in)[PK_CU_INPUTS],
+	void *const (&out)[PK_CU_OUTPUTS], const struct pk_cu_chain &p)
 {
 	int i = PK_THREAD;
 	if (i >= p.groups)
@@ -314,7 +317,7 @@ PK_INLINE void pk_chain_run(
 	R regs[PK_CU_REGS][PK_CU_LANES];
 	n = n < PK_CU_LANES ? n : PK_CU_LANES;
 	int n_read = valid < n ? valid : n;
-#pragma unroll
+	PK_CHAIN_UNROLLED
 	for (int k = 0; k < PK_CU_INPUTS; k++) {
 		if (k < p.n_inputs) {
 			int step = p.in[k].strides[last];
@@ -322,17 +325,15 @@ PK_INLINE void pk_chain_run(
 				pk_chain_row(p, p.in[k], row) + lane * step, step, n_read);
 		}
 	}
-#ifdef PK_CHAIN_PROGRAM
-#pragma unroll
-#endif
+	PK_CHAIN_UNROLLED
 	for (int s = 0; s < p.n_steps; s++) {
 		const struct pk_cu_step &step = p.steps[s];
-#pragma unroll
+		PK_CHAIN_UNROLLED
 		for (int k = 0; k < PK_CU_LANES; k++)
 			regs[step.dst][k] = pk_chain_step(
 				step, regs[step.a][k], regs[step.b][k], regs[step.c][k]);
 	}
-#pragma unroll
+	PK_CHAIN_UNROLLED
 	for (int k = 0; k < PK_CU_OUTPUTS; k++) {
 		if (k < p.n_outputs) {
 			int step = p.out[k].strides[last];

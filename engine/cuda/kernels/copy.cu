@@ -21,8 +21,10 @@ template <typename T> PK_INLINE void pk_move(T *dst, T src)
 }
 
 // Position i of a walk as offsets along two sets of strides.
-PK_INLINE void pk_walk(int i, int rank, const int *dims, const int *a, const int *b, int *at_a, int *at_b)
+PK_INLINE void pk_walk(
+	int i, int rank, const int *dims, const int *a, const int *b, int *at_a, int *at_b)
 {
+#pragma unroll 1 // divisions are long, and the text compiles on the node
 	for (int axis = rank - 1; axis > 0; axis--) {
 		int idx = i % dims[axis];
 		i /= dims[axis];
@@ -33,7 +35,8 @@ PK_INLINE void pk_walk(int i, int rank, const int *dims, const int *a, const int
 	*at_b += i * b[0];
 }
 
-template <typename S, typename D> PK_INLINE void pk_copy(const S *src, D *dst, const struct pk_cu_copy &p)
+template <typename S, typename D>
+PK_INLINE void pk_copy(const S *src, D *dst, const struct pk_cu_copy &p)
 {
 	int i = PK_THREAD, from = p.src_offset, to = p.dst_offset;
 	if (i >= p.n)
@@ -44,8 +47,8 @@ template <typename S, typename D> PK_INLINE void pk_copy(const S *src, D *dst, c
 
 // 33 columns: threads of a warp that read a column of the tile then meet 32 different banks.
 template <typename S, typename D>
-PK_INLINE void pk_transpose(const S *src, D *dst, const struct pk_cu_transpose &p,
-	S (*tile)[PK_CU_TILE + 1])
+PK_INLINE void pk_transpose(
+	const S *src, D *dst, const struct pk_cu_transpose &p, S (*tile)[PK_CU_TILE + 1])
 {
 	int batch = (int)blockIdx.z, from = p.src_offset, to = p.dst_offset;
 	int a0 = (int)blockIdx.x * PK_CU_TILE, b0 = (int)blockIdx.y * PK_CU_TILE;
@@ -80,6 +83,7 @@ PK_INLINE void pk_gather(const S *x, const void *indices, D *y, const struct pk_
 	int i = PK_THREAD, from = 0, to = 0, at = 0;
 	if (i >= p.n)
 		return;
+#pragma unroll 1
 	for (int axis = p.rank - 1; axis >= 0; axis--) {
 		int idx = i % p.dims[axis];
 		i /= p.dims[axis];
@@ -100,6 +104,7 @@ PK_INLINE void pk_map(const T *x, T *y, const int *tables, const struct pk_cu_ma
 	bool fill = false;
 	if (i >= p.n)
 		return;
+#pragma unroll 1
 	for (int axis = p.rank - 1; axis >= 0; axis--) {
 		int idx = i % p.dims[axis], offset = tables[p.table[axis] + idx];
 		i /= p.dims[axis];
@@ -130,8 +135,7 @@ PK_INLINE void pk_map(const T *x, T *y, const int *tables, const struct pk_cu_ma
 		pk_reshape(src, dst, p);                                                           \
 	}                                                                                          \
 	PK_EXPORT(reshape_##name)                                                                  \
-	PK_ENTRY gather_##name(                                                                    \
-		const S *x, const void *indices, D *y, const struct pk_cu_gather p)                \
+	PK_ENTRY gather_##name(const S *x, const void *indices, D *y, const struct pk_cu_gather p) \
 	{                                                                                          \
 		pk_gather(x, indices, y, p);                                                       \
 	}                                                                                          \

@@ -58,7 +58,8 @@ PK_INLINE void pk_pool(const T *x, T *y, const struct pk_cu_pool &p)
 					if (AVERAGE)
 						sum[k] += v[k];
 					else // keeps NaN
-						sum[k] = v[k] > sum[k] || v[k] != v[k] ? v[k] : sum[k];
+						sum[k] = v[k] > sum[k] || v[k] != v[k] ? v[k]
+										       : sum[k];
 				}
 			}
 		}
