@@ -85,6 +85,7 @@ struct pk_camera_config {
 	int priority;           // 0..100, default 50; higher is served first
 	int64_t first_frame_ns; // limit from start to the first frame
 	int64_t stall_ns;       // limit between frames
+	int64_t max_late_ns;    // what is later before decoding is left out; 0: nothing
 	int64_t retry_max_ns;   // longest delay between tries after a failure; 0: the default
 	double roi[4];          // x, y, width, height in parts of the picture
 	struct pk_picture_checks checks;
@@ -207,6 +208,7 @@ struct pk_config {
 	struct {
 		char **chain; // default {"cuda", "cpu"}
 		size_t n_chain;
+		int threads; // of the cpu runtime in the worker; 0: half of the processors
 	} runtime;
 	struct {
 		int64_t time_limit_ns; // wall clock of one build

@@ -169,6 +169,13 @@ int pk_context_create(struct pk_engine *engine, int n_slots, struct pk_context *
 void pk_context_destroy(struct pk_context *context);
 PK_DEFINE_AUTO(pk_context, pk_context_destroy);
 
+struct pk_cpu_pool; // engine/cpu/pool.h
+// Host threads that a runtime on the host's cores shares among its contexts; borrowed, outlives the
+// context. Without it a run stays on the thread that waits for it. Other runtimes ignore it. Not
+// while a slot is in flight. -ENOMEM leaves it as it was.
+int pk_context_set_pool(struct pk_context *context, struct pk_cpu_pool *pool, struct pk_err *err)
+	pk_must_check;
+
 // Where to put input input_idx of a slot before submit (dense, binding's bytes). A picture goes
 // there with pk_preprocess_run. Not while the slot is in flight.
 void *pk_context_input(struct pk_context *context, int slot, size_t input_idx);

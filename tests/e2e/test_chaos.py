@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Everything is broken at random, again and again; video comes back, with the right causes.
 
-100 s of faults, 30 min with PICKET_LONG. The seed is printed; PICKET_SEED replays the same order.
+100 s of faults, 30 min with PICKET_LONG, PICKET_CHAOS_SECONDS of them where that is given. The seed
+is printed; PICKET_SEED replays the same order.
 """
 
 import glob
@@ -20,7 +21,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import story  # noqa: E402
 from story import check  # noqa: E402
 
-SECONDS = 1800 if os.environ.get("PICKET_LONG") else 100
+SECONDS = int(
+    os.environ.get("PICKET_CHAOS_SECONDS") or (1800 if os.environ.get("PICKET_LONG") else 100)
+)
 SEED = int(os.environ.get("PICKET_SEED") or time.time_ns() % 1_000_000)
 VIDEO_S = 3.0  # after a fault that ends the worker
 STUCK_S = 10.0  # a worker that stands still is given up after so long

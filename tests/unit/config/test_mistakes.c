@@ -208,6 +208,8 @@ static const struct mistake {
 	{"null_for_text", "node: {name: null}\n", "1:14: `name`: has no value; expected text\n"},
 	{"empty_list", "runtime: {chain: []}\n",
 		"1:18: `chain`: expected 1 to 8 entries, found 0\n"},
+	{"threads", "runtime: {threads: 65}\n",
+		"1:20: `threads`: must be from 0 to 64; found `65`\n"},
 	{"long_list", "runtime: {chain: [a, b, c, d, e, f, g, h, i]}\n",
 		"1:18: `chain`: expected 1 to 8 entries, found 9\n"},
 	{"camera_is_text",
