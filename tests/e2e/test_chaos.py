@@ -311,11 +311,11 @@ def everything_breaks_and_comes_back():
             watch.join()
             status, after = node.status(), resources(node.child.pid)
             check(not status["alarms"], f"alarms stay: {status['alarms']}")
-            judge(chaos, watch, since)
             print(f"#   before {before}, after {after}", flush=True)
             check(after["fds"] <= before["fds"] + 4, f"descriptors: {before} {after}")
             check(after["threads"] <= before["threads"], f"threads: {before} {after}")
             check(after["rss_mib"] < before["rss_mib"] + 6, f"memory: {before} {after}")
+            judge(chaos, watch, since)
         finally:
             watch.ended = True
             node.stop()
