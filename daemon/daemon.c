@@ -18,6 +18,7 @@
 #include "config/diff.h"
 #include "config/secrets.h"
 #include "daemon/agent.h"
+#include "daemon/aside.h"
 #include "daemon/builder.h"
 #include "daemon/cameras.h"
 #include "daemon/cleaning.h"
@@ -55,6 +56,7 @@ struct pk_daemon {
 	struct pk_supervisor *supervisor;
 	struct pk_models models;
 	struct pk_cameras cameras;
+	struct pk_aside aside;
 	struct pk_sinks sinks;
 	struct pk_telemetry telemetry;
 	struct pk_monitor monitor;
@@ -108,12 +110,14 @@ static void on_worker_up(void *ctx)
 	update_status(daemon);
 }
 
-static void on_worker_down(void *ctx, const char *cause, bool crashed, const char *blamed)
+static void on_worker_down(
+	void *ctx, const char *cause, bool crashed, const struct pk_worker_blame *blame)
 {
 	struct pk_daemon *daemon = ctx;
 	daemon->worker_rss_bytes = 0;
-	pk_models_worker_down(&daemon->models, cause, crashed, blamed);
+	pk_models_worker_down(&daemon->models, cause, crashed, blame->model);
 	pk_cameras_worker_down(&daemon->cameras, cause);
+	pk_aside_crashed(&daemon->aside, blame->camera, cause);
 	pk_sinks_worker_down(&daemon->sinks);
 	update_status(daemon);
 }
@@ -195,8 +199,15 @@ static void take_config(struct pk_daemon *daemon)
 
 static int give_worker_config(struct pk_daemon *daemon)
 {
-	pk_auto_free char *yaml = pk_config_dump(daemon->config);
+	pk_auto_free char *yaml = pk_aside_dump(&daemon->aside, daemon->config);
 	return yaml ? pk_supervisor_set_config(daemon->supervisor, yaml) : -ENOMEM;
+}
+
+static void on_aside_changed(void *ctx)
+{
+	if (give_worker_config(ctx) < 0)
+		pk_log_err("the worker's config: out of memory"); // the next change gives it
+	update_status(ctx);
 }
 
 static json_t *problems_json(struct pk_problems *problems)
@@ -250,6 +261,7 @@ static int apply(struct pk_daemon *daemon, struct pk_config *config)
 	pk_config_destroy(daemon->config);
 	daemon->config = config;
 	take_config(daemon);
+	pk_aside_apply(&daemon->aside, &diff);
 	if (diff.any)
 		r = give_worker_config(daemon);
 	pk_models_apply(&daemon->models, config);
@@ -542,6 +554,7 @@ static void init_views(struct pk_daemon *daemon)
 	pk_config_trial_init(&daemon->trial, daemon->paths, daemon->loop, on_trial_over, daemon);
 	pk_cleaning_init(&daemon->cleaning, daemon->loop, daemon->network, &daemon->models);
 	pk_cameras_init(&daemon->cameras, daemon->events, &daemon->models);
+	pk_aside_init(&daemon->aside, daemon->loop, &daemon->cameras, on_aside_changed, daemon);
 	pk_sinks_init(&daemon->sinks, daemon->events);
 	pk_telemetry_init(&daemon->telemetry, daemon->loop, give_status, daemon);
 	pk_notify_init(&daemon->notify, daemon->loop, is_alive, daemon);
@@ -619,6 +632,7 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 	pk_cleaning_finish(&daemon->cleaning);
 	pk_metrics_port_destroy(daemon->metrics_port);
 	pk_models_finish(&daemon->models);
+	pk_aside_finish(&daemon->aside);
 	pk_cameras_finish(&daemon->cameras);
 	pk_sinks_finish(&daemon->sinks);
 	pk_telemetry_finish(&daemon->telemetry);
