@@ -84,6 +84,8 @@ struct pk_build_report {
 int pk_engine_build(const struct pk_build_options *options, struct pk_build_report *report,
 	struct pk_err *err) pk_must_check;
 
+#define PK_CALIBRATION_MAX_BYTES (16u << 20) // of a record
+
 struct pk_calibrate_options {
 	const char *onnx_path;
 	struct pk_input_shape shapes[PK_ENGINE_MAX_BINDINGS];
