@@ -46,6 +46,7 @@ static int (*const pk_infer_rows[PK_N_OPS])(struct pk_infer *infer) = {
 	[PK_OP_DEPTH_TO_SPACE] = pk_infer_depth_to_space,
 	[PK_OP_SPACE_TO_DEPTH] = pk_infer_space_to_depth,
 	[PK_OP_IDENTITY] = pk_infer_identity,
+	[PK_OP_REORDER] = pk_infer_identity,
 	[PK_OP_QUANTIZE] = pk_infer_quantize,
 	[PK_OP_DEQUANTIZE] = pk_infer_dequantize,
 	[PK_OP_QCONV] = pk_infer_qconv,

@@ -117,6 +117,8 @@
 	X(DEPTH_TO_SPACE, "depth_to_space", 1, 1, 1, 1, 0, (PK_ATTR_BLOCK, PK_ATTR_MODE))          \
 	X(SPACE_TO_DEPTH, "space_to_depth", 1, 1, 1, 1, 0, (PK_ATTR_BLOCK))                        \
 	X(IDENTITY, "identity", 1, 1, 1, 1, PK_OP_VIEW, (PK_ATTR_NONE))                            \
+	/* the same tensor in another layout (engine/ir/layout.h) */                               \
+	X(REORDER, "reorder", 1, 1, 1, 1, 0, (PK_ATTR_NONE))                                       \
 	/* x, scale, zero point?: one number or one per index of axis; half to even, saturated */  \
 	X(QUANTIZE, "quantize", 2, 3, 1, 1, 0, (PK_ATTR_AXIS, PK_ATTR_TO))                         \
 	X(DEQUANTIZE, "dequantize", 2, 3, 1, 1, 0, (PK_ATTR_AXIS))                                 \
