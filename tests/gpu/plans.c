@@ -291,27 +291,41 @@ static int describe_device(struct job *job, const char *path, struct pk_err *err
 	return r;
 }
 
+static bool parse_flag(struct job *job, const char *word)
+{
+	const struct {
+		const char *name;
+		bool *value;
+	} flags[] = {{"--integer", &job->integer}, {"--kinds", &job->kinds}, {"--list", &job->list},
+		{"--changes", &job->changes}};
+	for (size_t i = 0; i < PK_ARRAY_LEN(flags); i++) {
+		if (strcmp(word, flags[i].name) == 0)
+			return *flags[i].value = true;
+	}
+	return false;
+}
+
+static bool parse_value(struct job *job, const char *name, const char *value)
+{
+	if (strcmp(name, "--float") == 0)
+		job->float_type = pk_dtype_from_name(value);
+	else if (strcmp(name, "--calibration") == 0)
+		job->calibration_path = value;
+	else
+		return strcmp(name, "--sample") == 0 &&
+		       sscanf(value, "%d/%d", &job->part, &job->n_parts) == 2;
+	return true;
+}
+
 static int parse(struct job *job, int argc, char **argv)
 {
 	int i = 1;
 	for (; i < argc && argv[i][0] == '-'; i++) {
-		if (strcmp(argv[i], "--integer") == 0)
-			job->integer = true;
-		else if (strcmp(argv[i], "--kinds") == 0)
-			job->kinds = true;
-		else if (strcmp(argv[i], "--changes") == 0)
-			job->changes = true;
-		else if (strcmp(argv[i], "--list") == 0)
-			job->list = true;
-		else if (strcmp(argv[i], "--float") == 0 && i + 1 < argc)
-			job->float_type = pk_dtype_from_name(argv[++i]);
-		else if (strcmp(argv[i], "--calibration") == 0 && i + 1 < argc)
-			job->calibration_path = argv[++i];
-		else if (strcmp(argv[i], "--sample") == 0 && i + 1 < argc &&
-			 sscanf(argv[++i], "%d/%d", &job->part, &job->n_parts) == 2)
-			;
-		else
+		if (parse_flag(job, argv[i]))
+			continue;
+		if (i + 1 == argc || !parse_value(job, argv[i], argv[i + 1]))
 			return -1;
+		i++;
 	}
 	return argc - i >= 2 && job->n_parts > 0 ? i : -1;
 }
@@ -351,5 +365,3 @@ int main(int argc, char **argv)
 	fprintf(stderr, "%d graphs\n", job.n);
 	return n_bad != 0;
 }
-const struct pk_cuda_row *const pk_cuda_kernel_rows[] = {NULL};
-const struct pk_cuda_source pk_cuda_sources[] = {{NULL}};

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every operation graph that engines of the zoo hand to cuDNN gets a plan from the real library, for
-described devices: no GPU, nothing runs. The plan's JSON opens again to the same bytes, and wrong
-shapes are refused.
+"""Every operation graph that engines of the zoo hand to cuDNN gets a plan from the real library,
+for described devices: no GPU, nothing runs. The plan's JSON opens again to the same bytes, and
+wrong shapes are refused.
 
 By default one graph of each kind; all graphs with --long. cuDNN 9.8 or later.
 """
