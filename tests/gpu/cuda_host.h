@@ -12,8 +12,8 @@
 #include <utility>
 
 #define PK_CUDA_HOST
-#define PK_INLINE static inline
-#define PK_NOINLINE   __attribute__((noinline))
+#define PK_INLINE   static inline
+#define PK_NOINLINE __attribute__((noinline))
 #define __global__
 #define __device__
 #define __shared__      static
