@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "engine/cpu/kernel.h"
+#include "engine/ir/layout.h"
 
 static void *aligned(size_t bytes)
 {
@@ -44,7 +45,7 @@ static int set_operand(struct scratch *s, int idx, const struct pk_value *value,
 		s->inputs[idx] = data;
 		return 0;
 	}
-	size_t bytes = pk_tensor_bytes(value->dtype, &value->shape);
+	size_t bytes = pk_layout_bytes(value);
 	s->copies[idx] = bytes == SIZE_MAX ? NULL : aligned(bytes);
 	if (!s->copies[idx])
 		return -ENOMEM;
@@ -124,7 +125,7 @@ const char *pk_cpu_kernel_name(const struct pk_cpu_kernel *row)
 int pk_cpu_eval_row(const struct pk_cpu_kernel *row, const struct pk_node *node,
 	const void *const *operands, void *const *outputs, struct pk_err *err)
 {
-	if (row->op != node->op || !row->supports(node))
+	if (!pk_cpu_kernel_supports(row, node))
 		return 0;
 	int r = run_row(row, node, operands, outputs, err);
 	return r < 0 ? r : 1;
@@ -212,7 +213,7 @@ static int eval_node(struct pk_cpu_values *v, const struct pk_node *node,
 		operands[i] = node->inputs[i] ? v->data[node->inputs[i]->id] : NULL;
 	for (size_t i = 0; r == 0 && i < n_out; i++) {
 		const struct pk_value *value = node->outputs[i];
-		size_t bytes = pk_tensor_bytes(value->dtype, &value->shape);
+		size_t bytes = pk_layout_bytes(value);
 		outputs[i] = bytes == SIZE_MAX ? NULL : aligned(bytes);
 		if (!outputs[i])
 			r = -ENOMEM;
@@ -281,7 +282,7 @@ int pk_cpu_eval_with(const struct pk_graph *graph, const struct pk_eval_options 
 	int r = eval_all(&v, graph, options, inputs, err);
 	for (int i = 0; r == 0 && i < graph->n_outputs; i++) {
 		const struct pk_value *value = graph->outputs[i];
-		memcpy(outputs[i], v.data[value->id], pk_tensor_bytes(value->dtype, &value->shape));
+		memcpy(outputs[i], v.data[value->id], pk_layout_bytes(value));
 	}
 	values_finish(&v);
 	return r;

@@ -58,7 +58,7 @@ static int load_step(
 		return 0;
 	const struct pk_cpu_kernel *kernel =
 		pk_cpu_kernel_by_name(node->kernel ? node->kernel : "");
-	if (!kernel || kernel->op != node->op || !kernel->supports(node))
+	if (!kernel || !pk_cpu_kernel_supports(kernel, node))
 		return pk_fail(err, -EBADMSG, "node `%s`: kernel `%s` does not fit", node->name,
 			node->kernel ? node->kernel : "");
 	size_t packed = kernel->pack_bytes ? kernel->pack_bytes(node) : 0;

@@ -37,6 +37,9 @@ struct pk_cpu_kernel {
 	// Output element i may lie where element i of an equally long operand lies (elementwise
 	// rows); operands may already lie at their place in the output (concat).
 	bool in_place;
+	// supports() and run() know of layouts (engine/ir/layout.h). The other rows get only nodes for
+	// which layouts are transparent: pk_cpu_kernel_supports() sees to it.
+	bool blocked;
 	// Looks at types, shapes and attributes only. Must refuse everything run() cannot do right:
 	// the node may come from a damaged engine file (it passed the verifier, no more).
 	bool (*supports)(const struct pk_node *node);
@@ -55,6 +58,9 @@ struct pk_cpu_kernel {
 	// chunks follow from the shapes.
 	void (*run)(const struct pk_cpu_call *call);
 };
+
+// The row takes this node in the layout that its values have. Not kernel->supports() alone.
+bool pk_cpu_kernel_supports(const struct pk_cpu_kernel *kernel, const struct pk_node *node);
 
 // All rows, NULL-ended, rows of one op together, best (highest rank) first, plain C reference last.
 extern const struct pk_cpu_kernel *const pk_cpu_kernels[];

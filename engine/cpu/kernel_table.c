@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "engine/cpu/kernel.h"
 #include "engine/cpu/kernels/kernel_list.h"
+#include "engine/ir/layout.h"
 
 const struct pk_cpu_kernel *const pk_cpu_kernels[] = {
 #define X(name) &pk_kernel_##name,
@@ -22,13 +23,19 @@ const struct pk_cpu_kernel *pk_cpu_kernel_by_name(const char *name)
 	return NULL;
 }
 
+bool pk_cpu_kernel_supports(const struct pk_cpu_kernel *kernel, const struct pk_node *node)
+{
+	return kernel->op == node->op && (kernel->blocked || pk_layout_is_transparent(node)) &&
+	       kernel->supports(node);
+}
+
 const struct pk_cpu_kernel *pk_cpu_kernel_default(const struct pk_node *node)
 {
 	const struct pk_cpu_kernel *best = NULL;
 	for (const struct pk_cpu_kernel *const *k = pk_cpu_kernels; *k; k++) {
 		if ((*k)->op != node->op || (best && (*k)->rank <= best->rank))
 			continue;
-		if ((*k)->supports(node))
+		if (pk_cpu_kernel_supports(*k, node))
 			best = *k;
 	}
 	return best;
@@ -37,7 +44,7 @@ const struct pk_cpu_kernel *pk_cpu_kernel_default(const struct pk_node *node)
 const struct pk_cpu_kernel *pk_cpu_kernel_reference(const struct pk_node *node)
 {
 	for (const struct pk_cpu_kernel *const *k = pk_cpu_kernels; *k; k++) {
-		if ((*k)->op == node->op && (*k)->rank == 0 && (*k)->supports(node))
+		if ((*k)->rank == 0 && pk_cpu_kernel_supports(*k, node))
 			return *k;
 	}
 	return NULL;

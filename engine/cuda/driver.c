@@ -177,6 +177,11 @@ int pk_cuda_cudnn_handle(struct pk_cuda *cuda, struct pk_cudnn_context **out, st
 	return 0;
 }
 
+int pk_cudnn_open(struct pk_cudnn_functions *out, struct pk_err *err)
+{
+	return pk_library_open(&cudnn_library, out, err);
+}
+
 static int put_json(json_t *json, char *out, size_t size)
 {
 	pk_auto_json owned = json;

@@ -48,12 +48,15 @@ PK_DEFINE_AUTO(pk_cuda, pk_cuda_close);
 // The device's primary context, which cuDNN shares, becomes current in the calling thread.
 int pk_cuda_retain(struct pk_cuda *cuda, struct pk_err *err) pk_must_check;
 // To be called first by whatever a thread does with a retained context.
-int pk_cuda_enter(const struct pk_cuda *cuda, struct pk_err *err) pk_must_check;
+int pk_cuda_enter(const struct pk_cuda *cuda, struct pk_err *err);
 
 // A cuDNN handle on the context, made at the first call, for building and loading plans; owned by
 // cuda. -ENODEV.
 int pk_cuda_cudnn_handle(struct pk_cuda *cuda, struct pk_cudnn_context **out, struct pk_err *err)
 	pk_must_check;
+
+// cuDNN alone, for plans that are made without a device. -ENODEV.
+int pk_cudnn_open(struct pk_cudnn_functions *out, struct pk_err *err) pk_must_check;
 
 // The machine as engine keys and the timing cache name it. -ENODEV: too long a text.
 int pk_cuda_target(const struct pk_cuda *cuda, struct pk_target *target, struct pk_err *err)

@@ -111,12 +111,22 @@ struct pk_cuda_bytes {
 	size_t n;
 };
 
+struct pk_cuda_plan_visit {
+	int max_per_mode; // plans of one heuristic mode that are made
+	// One plan, named by engine and knobs. >0 ends the walk; a negative errno too.
+	int (*visit)(void *ctx, const char *tag, const struct pk_cuda_bytes *json);
+	void *ctx;
+};
+
 // A step that cuDNN carries out. Errors: negative errno by engine/cuda/status.h.
 struct pk_cuda_plan_ops {
 	// build and open: the context is current, pk_cuda_cudnn_handle gives a handle.
 	// At build, on the node. Appends the plan's JSON. -ENOTSUP: no plan, the next row is asked.
 	int (*build)(const struct pk_cuda_call *call, struct pk_cuda *cuda, struct pk_buf *json,
 		struct pk_err *err);
+	// At build, for the tuner: the plans to choose from, best guess first. -ENOTSUP: none.
+	int (*each)(const struct pk_cuda_call *call, struct pk_cuda *cuda,
+		const struct pk_cuda_plan_visit *visit, struct pk_err *err);
 	// At load. -ESTALE: cuDNN refuses the JSON (other version or device): rebuild.
 	int (*open)(const struct pk_cuda_call *call, struct pk_cuda *cuda,
 		const struct pk_cuda_bytes *json, void **plan, struct pk_err *err);

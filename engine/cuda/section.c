@@ -30,7 +30,8 @@ int pk_cuda_section_add(struct pk_buf *section, const char *name, const void *by
 	memcpy(piece.sha256, digest.bytes, sizeof(piece.sha256));
 	pk_buf_append(section, &piece, sizeof(piece));
 	pk_buf_append(section, bytes, n);
-	(void)pk_buf_reserve(section, pk_align_up(section->len, PIECE_ALIGN) - section->len);
+	static const char padding[PIECE_ALIGN];
+	pk_buf_append(section, padding, pk_align_up(section->len, PIECE_ALIGN) - section->len);
 	return pk_buf_error(section);
 }
 
