@@ -66,7 +66,7 @@ static int pk_serving_warm_up(struct pk_serving *serving, struct pk_err *err)
 }
 
 static int pk_serving_load(struct pk_serving *serving, const struct pk_assignment *assignment,
-	double conf, struct pk_err *err)
+	double conf, struct pk_cpu_pool *pool, struct pk_err *err)
 {
 	enum pk_mismatch mismatch = PK_MATCH;
 	int r = pk_engine_load(
@@ -80,6 +80,8 @@ static int pk_serving_load(struct pk_serving *serving, const struct pk_assignmen
 		r = pk_serving_check(serving, conf, err);
 	if (r == 0)
 		r = pk_context_create(serving->engine, 1, &serving->context, err);
+	if (r == 0)
+		r = pk_context_set_pool(serving->context, pool, err);
 	return r < 0 ? r : pk_serving_warm_up(serving, err);
 }
 
@@ -94,15 +96,15 @@ static void pk_serving_set_text(struct pk_serving *serving, const struct pk_assi
 		a->model_digest ? a->model_digest : "");
 }
 
-int pk_serving_create(const struct pk_assignment *assignment, double conf, struct pk_serving **out,
-	struct pk_err *err)
+int pk_serving_create(const struct pk_assignment *assignment, double conf, struct pk_cpu_pool *pool,
+	struct pk_serving **out, struct pk_err *err)
 {
 	pk_auto(pk_serving) serving = calloc(1, sizeof(*serving));
 	if (!serving)
 		return pk_fail(err, -ENOMEM, "out of memory");
 	pk_serving_set_text(serving, assignment);
 	if (assignment->engine_path) {
-		int r = pk_serving_load(serving, assignment, conf, err);
+		int r = pk_serving_load(serving, assignment, conf, pool, err);
 		if (r < 0)
 			return r;
 	}

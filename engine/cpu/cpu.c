@@ -11,24 +11,18 @@
 #include "engine/cpu/kernels/block.h"
 #include "engine/cpu/layout.h"
 #include "engine/cpu/tune.h"
+#include "engine/isa.h"
 #include "engine/runtime.h"
 
 #define MAX_PLAN_BYTES (64u << 20)
 
-static const char *isa_level(void)
-{
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx512f"))
-		return "x86-64 avx512";
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		return "x86-64 avx2";
-	return "x86-64";
+#define ARCHITECTURE "x86-64"
 #elif defined(__aarch64__)
-	return "aarch64";
+#define ARCHITECTURE "aarch64"
 #else
-	return "generic";
+#define ARCHITECTURE "generic"
 #endif
-}
 
 // The value of the first line of /proc/cpuinfo that starts with one of the names, or "unknown".
 static void read_core_type(char *out, size_t size)
@@ -60,7 +54,7 @@ static int cpu_probe(struct pk_target *target, struct pk_err *err)
 	pk_buf_init(&text, sizeof(target->device));
 	pk_buf_str(&text, "{\"core\":");
 	pk_buf_json_string(&text, core);
-	pk_buf_printf(&text, ",\"isa\":\"%s\"}", isa_level());
+	pk_buf_printf(&text, ",\"isa\":\"" ARCHITECTURE " %s\"}", pk_isa_name(pk_isa()));
 	if (pk_buf_error(&text) < 0)
 		return pk_fail(err, -ENODEV, "cpu: core type is too long a text");
 	snprintf(target->identity, sizeof(target->identity), "%s", pk_buf_cstr(&text));

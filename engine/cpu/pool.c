@@ -47,6 +47,7 @@ struct pk_cpu_pool {
 	_Alignas(64) _Atomic uint32_t gate;
 	_Alignas(64) _Atomic uint32_t posted; // counts works: what sleepers wait on
 	_Atomic uint32_t n_sleeping;
+	_Atomic uint32_t limit; // members of this number and above wait on it
 	_Atomic bool stop;
 };
 
@@ -118,6 +119,14 @@ static void await_work(struct pk_cpu_pool *pool, uint32_t seen)
 	atomic_fetch_sub(&pool->n_sleeping, 1);
 }
 
+// While the limit leaves this member out.
+static void await_turn(struct pk_cpu_pool *pool, int number)
+{
+	uint32_t limit;
+	while ((limit = atomic_load(&pool->limit)) <= (uint32_t)number)
+		futex_wait(&pool->limit, limit);
+}
+
 static void *member_main(void *arg)
 {
 	struct member *self = arg;
@@ -125,6 +134,7 @@ static void *member_main(void *arg)
 	uint32_t seen = 0;
 	pk_float_mode_flush();
 	while (!atomic_load(&pool->stop)) {
+		await_turn(pool, self->number);
 		if (enter(pool)) {
 			run_chunks(pool, self->number);
 			leave(pool);
@@ -168,8 +178,8 @@ static void shut(struct pk_cpu_pool *pool)
 
 void pk_cpu_parallel(struct pk_cpu_pool *pool, int64_t n_chunks, pk_cpu_chunk_fn *fn, void *ctx)
 {
-	if (!pool || pool->n_threads == 1 || n_chunks <= 1 ||
-		pthread_mutex_trylock(&pool->busy) != 0) {
+	int limit = pk_cpu_pool_limit(pool);
+	if (limit == 1 || n_chunks <= 1 || pthread_mutex_trylock(&pool->busy) != 0) {
 		for (int64_t chunk = 0; chunk < n_chunks; chunk++)
 			fn(ctx, chunk, 0);
 		return;
@@ -179,7 +189,7 @@ void pk_cpu_parallel(struct pk_cpu_pool *pool, int64_t n_chunks, pk_cpu_chunk_fn
 	pool->n_chunks = n_chunks;
 	atomic_store_explicit(&pool->next_chunk, 0, memory_order_relaxed);
 	atomic_store_explicit(&pool->gate, GATE_OPEN, memory_order_release);
-	post(pool, n_chunks < pool->n_threads ? (int)n_chunks - 1 : pool->n_threads - 1);
+	post(pool, n_chunks < limit ? (int)n_chunks - 1 : limit - 1);
 	run_chunks(pool, 0);
 	shut(pool);
 	pthread_mutex_unlock(&pool->busy);
@@ -188,6 +198,18 @@ void pk_cpu_parallel(struct pk_cpu_pool *pool, int64_t n_chunks, pk_cpu_chunk_fn
 int pk_cpu_pool_threads(const struct pk_cpu_pool *pool)
 {
 	return pool ? pool->n_threads : 1;
+}
+
+int pk_cpu_pool_limit(const struct pk_cpu_pool *pool)
+{
+	return pool ? (int)atomic_load_explicit(&pool->limit, memory_order_relaxed) : 1;
+}
+
+void pk_cpu_pool_set_limit(struct pk_cpu_pool *pool, int n_threads)
+{
+	int n = n_threads < 1 ? 1 : n_threads > pool->n_threads ? pool->n_threads : n_threads;
+	atomic_store(&pool->limit, (uint32_t)n);
+	futex_wake(&pool->limit, INT_MAX);
 }
 
 static int processors(void)
@@ -228,6 +250,7 @@ int pk_cpu_pool_create(int n_threads, struct pk_cpu_pool **out, struct pk_err *e
 	if (!pool)
 		return pk_fail(err, -ENOMEM, "out of memory");
 	*pool = (struct pk_cpu_pool){.n_threads = n_threads ? n_threads : processors()};
+	atomic_store(&pool->limit, (uint32_t)pool->n_threads);
 	pthread_mutex_init(&pool->busy, NULL);
 	pool->members = calloc((size_t)pool->n_threads, sizeof(*pool->members));
 	if (!pool->members)
@@ -245,6 +268,7 @@ void pk_cpu_pool_destroy(struct pk_cpu_pool *pool)
 	if (!pool)
 		return;
 	atomic_store(&pool->stop, true);
+	pk_cpu_pool_set_limit(pool, INT_MAX);
 	atomic_fetch_add(&pool->posted, 1);
 	futex_wake(&pool->posted, INT_MAX);
 	for (int i = 0; i < pool->n_started; i++)

@@ -18,6 +18,10 @@ int pk_cpu_pool_create(int n_threads, struct pk_cpu_pool **out, struct pk_err *e
 void pk_cpu_pool_destroy(struct pk_cpu_pool *pool);
 PK_DEFINE_AUTO(pk_cpu_pool, pk_cpu_pool_destroy);
 int pk_cpu_pool_threads(const struct pk_cpu_pool *pool); // 1 for NULL
+// At most n_threads of them work from the next work on (at least 1, at most all: the default); the
+// others sleep. Any thread, at any time.
+void pk_cpu_pool_set_limit(struct pk_cpu_pool *pool, int n_threads);
+int pk_cpu_pool_limit(const struct pk_cpu_pool *pool); // 1 for NULL
 
 // One chunk of the work. thread is in 0..threads-1, and no two chunks have the same at one time.
 typedef void pk_cpu_chunk_fn(void *ctx, int64_t chunk, int thread);

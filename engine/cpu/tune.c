@@ -94,8 +94,7 @@ static int trial_operands(struct trial *trial, const struct pk_node *node)
 	}
 	for (int i = 0; i < node->n_outputs; i++) {
 		const struct pk_value *value = node->outputs[i];
-		trial->outputs[i] =
-			trial_buffer(trial, pk_layout_bytes(value));
+		trial->outputs[i] = trial_buffer(trial, pk_layout_bytes(value));
 		if (!trial->outputs[i])
 			return -ENOMEM;
 	}

@@ -116,6 +116,42 @@ static void callers_share_a_pool(void **state)
 	pk_cpu_pool_destroy(pool);
 }
 
+static void highest_thread(void *ctx, int64_t chunk, int thread)
+{
+	_Atomic int *highest = ctx;
+	int seen = atomic_load(highest);
+	(void)chunk;
+	while (thread > seen && !atomic_compare_exchange_weak(highest, &seen, thread))
+		;
+}
+
+static void a_limit_leaves_threads_out(void **state)
+{
+	static const int limits[] = {1, 2, 4, 3, 1, 4};
+	struct counts counts = {0};
+	(void)state;
+	assert_int_equal(pk_cpu_pool_create(4, &counts.pool, NULL), 0);
+	assert_int_equal(pk_cpu_pool_limit(counts.pool), 4);
+	for (size_t i = 0; i < PK_ARRAY_LEN(limits); i++) {
+		_Atomic int highest = 0;
+		pk_cpu_pool_set_limit(counts.pool, limits[i]);
+		assert_int_equal(pk_cpu_pool_limit(counts.pool), limits[i]);
+		check_work(&counts, 50); // whoever was on its way in is out after this
+		for (int round = 0; round < 50; round++)
+			pk_cpu_parallel(counts.pool, 50, highest_thread, (void *)&highest);
+		if (limits[i] == 1)
+			assert_int_equal(atomic_load(&highest), 0);
+		check_work(&counts, 77);
+	}
+	pk_cpu_pool_set_limit(counts.pool, 0);
+	assert_int_equal(pk_cpu_pool_limit(counts.pool), 1);
+	pk_cpu_pool_set_limit(counts.pool, 99);
+	assert_int_equal(pk_cpu_pool_limit(counts.pool), 4);
+	assert_int_equal(pk_cpu_pool_threads(counts.pool), 4);
+	pk_cpu_pool_destroy(counts.pool);
+	assert_int_equal(pk_cpu_pool_limit(NULL), 1);
+}
+
 static void sizes_are_checked(void **state)
 {
 	struct pk_cpu_pool *pool = NULL;
@@ -137,6 +173,7 @@ int main(void)
 		cmocka_unit_test(without_a_pool_the_caller_does_it),
 		cmocka_unit_test(work_within_work_stays_on_its_thread),
 		cmocka_unit_test(callers_share_a_pool),
+		cmocka_unit_test(a_limit_leaves_threads_out),
 		cmocka_unit_test(sizes_are_checked),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
