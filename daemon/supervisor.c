@@ -236,26 +236,6 @@ static void finish_stop(struct pk_supervisor *supervisor)
 		supervisor->stopped(supervisor->stopped_ctx);
 }
 
-static void on_process(void *ctx, pk_unused uint32_t events)
-{
-	struct pk_supervisor *supervisor = ctx;
-	struct pk_exit_status status;
-	char text[PK_EXIT_TEXT_MAX];
-	pk_loop_unwatch(supervisor->loop, &supervisor->process_watch);
-	if (pk_subprocess_wait(&supervisor->process, 0, &status) != 1)
-		return;
-	pk_exit_status_format(&status, text);
-	close_channel(supervisor);
-	pk_loop_stop_timer(&supervisor->term_timer);
-	pk_loop_stop_timer(&supervisor->kill_timer);
-	supervisor->n_open = 0;
-	if (supervisor->stopping) {
-		finish_stop(supervisor);
-		return;
-	}
-	tell_ended(supervisor, supervisor->cause[0] ? supervisor->cause : text);
-}
-
 static void ask_to_end(struct pk_supervisor *supervisor)
 {
 	supervisor->on_purpose = true;
@@ -349,6 +329,37 @@ static void on_channel(void *ctx, uint32_t events)
 		pk_loop_start_timer(
 			supervisor->loop, &supervisor->kill_timer, supervisor->limits.stop_ns);
 	}
+}
+
+static void describe_end(const struct pk_exit_status *status, char text[CAUSE_MAX])
+{
+	char plain[PK_EXIT_TEXT_MAX];
+	pk_exit_status_format(status, plain);
+	bool lost = !status->signalled && status->code == PK_WORKER_EXIT_DEVICE;
+	pk_text_format(
+		text, CAUSE_MAX, "%s%s", plain, lost ? ": the accelerator was lost to it" : "");
+}
+
+static void on_process(void *ctx, pk_unused uint32_t events)
+{
+	struct pk_supervisor *supervisor = ctx;
+	struct pk_exit_status status;
+	char text[CAUSE_MAX];
+	pk_loop_unwatch(supervisor->loop, &supervisor->process_watch);
+	if (pk_subprocess_wait(&supervisor->process, 0, &status) != 1)
+		return;
+	describe_end(&status, text);
+	// What it still said before it ended: a fault that explains why.
+	(void)pk_channel_receive(&supervisor->channel, on_message, supervisor, NULL);
+	close_channel(supervisor);
+	pk_loop_stop_timer(&supervisor->term_timer);
+	pk_loop_stop_timer(&supervisor->kill_timer);
+	supervisor->n_open = 0;
+	if (supervisor->stopping) {
+		finish_stop(supervisor);
+		return;
+	}
+	tell_ended(supervisor, supervisor->cause[0] ? supervisor->cause : text);
 }
 
 // How long it may say nothing.

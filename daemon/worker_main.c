@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -20,6 +21,7 @@
 #include "daemon/worker_probe.h"
 #include "daemon/worker_proto.h"
 #include "daemon/worker_stats.h"
+#include "engine/engine.h"
 #include "pipeline/pipeline.h"
 
 #define HEARTBEAT_NS PK_NS_PER_S
@@ -34,6 +36,7 @@ struct worker {
 	struct pk_worker_stats *stats;
 	struct pk_pipeline_events events;
 	bool stopping;
+	atomic_bool device_lost; // set by any thread, after it has posted why
 	int error;
 };
 
@@ -62,10 +65,20 @@ static void on_camera_note(void *ctx, const char *camera, const char *text)
 		json_pack("{s:s, s:s, s:s}", "type", "camera_note", "name", camera, "text", text));
 }
 
+// Only a new process gets a lost accelerator back.
+static void note_loss(struct worker *worker, int code)
+{
+	if (pk_engine_is_lost(code))
+		atomic_store(&worker->device_lost, true);
+}
+
 static void on_model_fault(void *ctx, const char *model, int code, const char *cause)
 {
-	post(ctx, json_pack("{s:s, s:s, s:i, s:s}", "type", "fault", "model", model, "code", code,
-			  "cause", cause ? cause : ""));
+	struct worker *worker = ctx;
+	json_t *fault = json_pack("{s:s, s:s, s:i, s:s}", "type", "fault", "model", model, "code",
+		code, "cause", cause ? cause : "");
+	post(worker, fault);
+	note_loss(worker, code);
 }
 
 static void on_model_serving(void *ctx, const char *model, const char *rung, int64_t gap_ns)
@@ -186,6 +199,7 @@ static void on_assign(struct worker *worker, const json_t *message)
 				assignment.model ? assignment.model : "", "serial",
 				(json_int_t)serial, "error", r < 0 ? pk_err_text(&err, r) : NULL,
 				"code", r, "mismatch", mismatch_of(r)));
+	note_loss(worker, r);
 }
 
 static void on_shed(struct worker *worker, const json_t *message)
@@ -261,11 +275,22 @@ static int turn(struct worker *worker, int64_t next_beat_ns)
 	return r;
 }
 
+// Says what is still to be said and ends at once: tidying up would call the broken driver.
+static pk_noreturn void end_lost(struct worker *worker)
+{
+	drain_outbox(worker);
+	(void)pk_channel_flush(&worker->channel);
+	pk_log_err("picket-worker ends: the accelerator is lost to this process");
+	_exit(PK_WORKER_EXIT_DEVICE);
+}
+
 static int run(struct worker *worker)
 {
 	int64_t next_beat_ns = pk_now_ns();
 	send_message(worker, json_pack("{s:s, s:i}", "type", "hello", "pid", (int)getpid()));
 	while (!worker->stopping && worker->error == 0) {
+		if (atomic_load(&worker->device_lost))
+			end_lost(worker);
 		if (pk_now_ns() >= next_beat_ns && worker->pipeline) {
 			heartbeat(worker);
 			next_beat_ns = pk_now_ns() + HEARTBEAT_NS;

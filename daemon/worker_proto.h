@@ -17,6 +17,10 @@
 #define PK_PROTO_WORKER_FD   3
 #define PK_PROTO_BLACKBOX_FD 4 // base/blackbox.h
 
+// Exit code of a worker whose accelerator is lost to it (pk_engine_is_lost): it has said so by a
+// fault or an assign_done, and is to be started anew.
+#define PK_WORKER_EXIT_DEVICE 70
+
 // picketd → worker
 //   {"v":1,"type":"config","yaml":"…"}            first message, and after each reload
 //   {"v":1,"type":"assign","model":"…","engine":"path","key":"…","rung":"…","cause":"…",

@@ -137,6 +137,10 @@ int pk_engine_load(const char *path, const char *expect, struct pk_engine **out,
 void pk_engine_unload(struct pk_engine *engine); // contexts first
 PK_DEFINE_AUTO(pk_engine, pk_engine_unload);
 
+// Whether this error of loading or running means that the accelerator is lost to this process for
+// good: its context is broken (-ENOTRECOVERABLE) or a kernel ran too long (-ETIME).
+bool pk_engine_is_lost(int error);
+
 struct pk_binding {
 	const char *name;
 	enum pk_dtype dtype;
