@@ -152,6 +152,16 @@ static const struct pk_schema_row camera_rows[] = {
 		.max = "10m",
 		PK_SCHEMA_AT(struct pk_camera_config, stall_ns),
 		.help = "No frame so long after the last: the source is started again."},
+	{.key = "max_late",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "250ms",
+		.min = "0",
+		.max = "1m",
+		PK_SCHEMA_AT(struct pk_camera_config, max_late_ns),
+		.help = "When decoding does not keep up, pictures that are later than this are "
+			"left out "
+			"(and counted) up to the next key frame, so that results stay fresh; 0: "
+			"never."},
 	{.key = "retry_max",
 		.kind = PK_SCHEMA_DURATION,
 		.def = "30s",
@@ -174,6 +184,12 @@ const struct pk_schema pk_config_camera_schema = {
 	.rows = camera_rows,
 	.size = sizeof(struct pk_camera_config),
 	.name_offset = offsetof(struct pk_camera_config, name),
+};
+
+static const struct pk_schema_name precisions[] = {
+	{"fp32", 0, "float; always possible"},
+	{"int8", 1, "integers where the artifact's calibration has ranges, float elsewhere"},
+	{NULL, 0, NULL},
 };
 
 static const struct pk_schema_row model_rows[] = {
@@ -220,6 +236,25 @@ static const struct pk_schema_row model_rows[] = {
 		.help = "Percent of the fleet that takes a new model. Which nodes these are "
 			"depends "
 			"on the model's digest and `node.id`; a larger number only adds nodes."},
+	{.key = "precision",
+		.kind = PK_SCHEMA_ENUM,
+		.names = precisions,
+		.def = "fp32",
+		PK_SCHEMA_AT(struct pk_model_config, int8),
+		.help = "What the tuned engine counts in. `int8` takes the artifact's calibration "
+			"(`picketctl bundle create --calibration`); without one its engine is "
+			"fp32, "
+			"and an event says so. The gate judges by the precision's own limits: a "
+			"model "
+			"that int8 harms is rejected, the one before goes on."},
+	{.key = "keep",
+		.kind = PK_SCHEMA_INT,
+		.def = "1",
+		.min = "1",
+		.max = "8",
+		PK_SCHEMA_AT(struct pk_model_config, keep),
+		.help = "So many models before the active one stay in the store: `picketctl model "
+			"pin` goes back to them without fetching them again."},
 	{.key = "poll",
 		.kind = PK_SCHEMA_MAP,
 		.child = &pk_config_poll_schema,
@@ -589,6 +624,17 @@ static const struct pk_schema_row runtime_rows[] = {
 		.help = "Runtimes, best first: `cuda`, `cpu`. A model falls down this chain and "
 			"climbs "
 			"back."},
+	{.key = "threads",
+		.kind = PK_SCHEMA_INT,
+		.def = "0",
+		.min = "0",
+		.max = "64",
+		PK_SCHEMA_AT(struct pk_config, runtime.threads),
+		.help = "Threads of the cpu runtime in the worker, never more than processors; 0: "
+			"half "
+			"of the processors, which leaves the others to the cameras. Results are "
+			"the "
+			"same on any number."},
 	{NULL},
 };
 
@@ -613,14 +659,16 @@ static const struct pk_schema_row build_rows[] = {
 		.min = "0",
 		.max = "19",
 		PK_SCHEMA_AT(struct pk_config, build.nice),
-		.help = "How far the builder steps back behind the cameras."},
+		.help = "How far the builder steps back behind the cameras when the cores are "
+			"always busy; otherwise it runs only when nothing else wants them."},
 	{.key = "opt_level",
 		.kind = PK_SCHEMA_INT,
 		.def = "1",
 		.min = "0",
-		.max = "1",
+		.max = "2",
 		PK_SCHEMA_AT(struct pk_config, build.opt_level),
-		.help = "0: no tuning, ready in seconds; 1: each operation is measured."},
+		.help = "0: no tuning, ready in seconds; 1: each operation is measured; 2: close "
+			"calls also within the graph."},
 	{.key = "retry_min",
 		.kind = PK_SCHEMA_DURATION,
 		.def = "1m",

@@ -116,6 +116,8 @@ int pk_engine_load(const char *path, const char *expect, struct pk_engine **out,
 		r = engine->runtime->load(engine->plan, &engine->loaded, err);
 		if (r == -EBADMSG)
 			*mismatch = PK_MISMATCH_CORRUPT;
+		if (r == -ESTALE) // the driver or a library refuses its device code
+			*mismatch = PK_MISMATCH_LIBRARY;
 	}
 	if (r == 0)
 		r = describe(engine, err);
@@ -125,6 +127,11 @@ int pk_engine_load(const char *path, const char *expect, struct pk_engine **out,
 	}
 	*out = pk_steal(engine);
 	return 0;
+}
+
+bool pk_engine_is_lost(int error)
+{
+	return error == -ENOTRECOVERABLE || error == -ETIME;
 }
 
 void pk_engine_unload(struct pk_engine *engine)
@@ -213,6 +220,12 @@ int pk_context_set_poison(struct pk_context *context, bool on, struct pk_err *er
 	if (!runtime->set_poison)
 		return pk_fail(err, -ENOTSUP, "runtime `%s` has no poison mode", runtime->name);
 	return runtime->set_poison(context->runtime_context, on, err);
+}
+
+int pk_context_set_pool(struct pk_context *context, struct pk_cpu_pool *pool, struct pk_err *err)
+{
+	const struct pk_runtime_ops *runtime = context->engine->runtime;
+	return runtime->set_pool ? runtime->set_pool(context->runtime_context, pool, err) : 0;
 }
 
 size_t pk_engine_runtimes(struct pk_runtime_status *out, size_t max)

@@ -33,13 +33,20 @@ struct pk_input_shape {
 
 struct pk_gate_sample; // engine/gate/gate.h
 
+// The output of a classifier: rows of n_classes scores. name NULL: the model is none.
+struct pk_class_output {
+	const char *name;
+	int64_t n_classes;
+	bool is_logits; // a softmax or sigmoid comes after it
+};
+
 // Zero means default everywhere.
 struct pk_build_options {
 	const char *onnx_path;
 	const char *runtime;     // "cpu", "cuda"
 	const char *engine_path; // written here, atomically
 	const char *timing_path; // timing cache file; NULL: none is kept
-	int opt_level;           // 0: default tactics, no measuring; 1: measured
+	int opt_level; // 0: default tactics, no measuring; 1: each measured; 2: in the graph too
 	struct pk_input_shape shapes[PK_ENGINE_MAX_BINDINGS];
 	size_t n_shapes;
 	const char *disabled_passes[PK_ENGINE_MAX_DISABLED];
@@ -57,6 +64,7 @@ struct pk_build_options {
 	// first is used.
 	const struct pk_gate_sample *gate_samples;
 	size_t n_gate_samples;
+	struct pk_class_output classes; // judged by its winner and distribution, on the samples
 	// Called often enough for a heartbeat; phase: "import", "optimise", "tune", "gate",
 	// "write". Non-zero cancels (-ECANCELED).
 	int (*progress)(void *ctx, const char *phase, int done, int total, const char *what);
@@ -75,6 +83,8 @@ struct pk_build_report {
 // runtime here; -EBADE: the gate refused the result; -ECANCELED; -ENOMEM; errno of files.
 int pk_engine_build(const struct pk_build_options *options, struct pk_build_report *report,
 	struct pk_err *err) pk_must_check;
+
+#define PK_CALIBRATION_MAX_BYTES (16u << 20) // of a record
 
 struct pk_calibrate_options {
 	const char *onnx_path;
@@ -127,6 +137,10 @@ int pk_engine_load(const char *path, const char *expect, struct pk_engine **out,
 void pk_engine_unload(struct pk_engine *engine); // contexts first
 PK_DEFINE_AUTO(pk_engine, pk_engine_unload);
 
+// Whether this error of loading or running means that the accelerator is lost to this process for
+// good: its context is broken (-ENOTRECOVERABLE) or a kernel ran too long (-ETIME).
+bool pk_engine_is_lost(int error);
+
 struct pk_binding {
 	const char *name;
 	enum pk_dtype dtype;
@@ -158,6 +172,13 @@ int pk_context_create(struct pk_engine *engine, int n_slots, struct pk_context *
 	struct pk_err *err) pk_must_check;
 void pk_context_destroy(struct pk_context *context);
 PK_DEFINE_AUTO(pk_context, pk_context_destroy);
+
+struct pk_cpu_pool; // engine/cpu/pool.h
+// Host threads that a runtime on the host's cores shares among its contexts; borrowed, outlives the
+// context. Without it a run stays on the thread that waits for it. Other runtimes ignore it. Not
+// while a slot is in flight. -ENOMEM leaves it as it was.
+int pk_context_set_pool(struct pk_context *context, struct pk_cpu_pool *pool, struct pk_err *err)
+	pk_must_check;
 
 // Where to put input input_idx of a slot before submit (dense, binding's bytes). A picture goes
 // there with pk_preprocess_run. Not while the slot is in flight.

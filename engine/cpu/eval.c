@@ -23,6 +23,7 @@ struct scratch {
 	void **copies; // of misaligned operands, or NULL
 	int n_inputs;
 	void *packed, *workspace;
+	struct pk_cpu_memory memory;
 	struct pk_arena *arena;
 };
 
@@ -68,11 +69,10 @@ static int scratch_init(struct scratch *s, const struct pk_cpu_kernel *kernel,
 		if (r < 0)
 			return r;
 	}
-	if (kernel->workspace) {
-		s->workspace = aligned(kernel->workspace(node));
-		if (!s->workspace)
-			return -ENOMEM;
-	}
+	s->memory = pk_cpu_kernel_memory(kernel, node);
+	s->workspace = aligned(pk_cpu_memory_bytes(&s->memory, 1));
+	if (!s->workspace)
+		return -ENOMEM;
 	if (kernel->pack_bytes) {
 		s->packed = aligned(kernel->pack_bytes(node));
 		if (!s->packed)
@@ -97,8 +97,8 @@ static int run_row(const struct pk_cpu_kernel *kernel, const struct pk_node *nod
 			.outputs = outputs,
 			.packed = s.packed,
 			.state = state,
-			.workspace = s.workspace,
 		};
+		pk_cpu_call_set_memory(&call, &s.memory, s.workspace);
 		kernel->run(&call);
 	} else {
 		pk_fail(err, r, "node `%s`: out of memory", node->name);

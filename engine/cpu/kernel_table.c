@@ -2,6 +2,7 @@
 // The table of kernel rows and the look-ups in it.
 #include <string.h>
 
+#include "base/checked.h"
 #include "engine/cpu/kernel.h"
 #include "engine/cpu/kernels/kernel_list.h"
 #include "engine/ir/layout.h"
@@ -54,4 +55,32 @@ bool pk_cpu_kernel_in_place(const struct pk_node *node)
 	const struct pk_cpu_kernel *kernel =
 		node->kernel ? pk_cpu_kernel_by_name(node->kernel) : NULL;
 	return kernel && kernel->op == node->op && kernel->in_place;
+}
+
+struct pk_cpu_memory pk_cpu_kernel_memory(
+	const struct pk_cpu_kernel *kernel, const struct pk_node *node)
+{
+	struct pk_cpu_memory memory = {0};
+	if (kernel->workspace)
+		memory.workspace = pk_align_up(kernel->workspace(node), PK_CPU_ALIGN);
+	if (kernel->scratch)
+		memory.scratch = pk_align_up(kernel->scratch(node), PK_CPU_ALIGN);
+	return memory;
+}
+
+size_t pk_cpu_memory_bytes(const struct pk_cpu_memory *memory, int n_threads)
+{
+	size_t bytes;
+	if (pk_mul_overflow(memory->scratch, (size_t)n_threads, &bytes) ||
+		pk_add_overflow(bytes, memory->workspace, &bytes))
+		return SIZE_MAX;
+	return PK_MAX(bytes, (size_t)1);
+}
+
+void pk_cpu_call_set_memory(
+	struct pk_cpu_call *call, const struct pk_cpu_memory *memory, void *block)
+{
+	call->workspace = block;
+	call->scratch = (char *)block + memory->workspace;
+	call->scratch_stride = memory->scratch;
 }
