@@ -87,7 +87,7 @@ static const char *read_card(void *to, const char *path)
 static const char *set_opt_level(void *to, const char *text)
 {
 	struct pk_engine_args *args = to;
-	if (strlen(text) != 1 || text[0] < '0' || text[0] > '1')
+	if (strlen(text) != 1 || text[0] < '0' || text[0] > '2')
 		return "0 or 1 is wanted";
 	args->build.opt_level = text[0] - '0';
 	return NULL;

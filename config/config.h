@@ -214,7 +214,7 @@ struct pk_config {
 		int64_t time_limit_ns; // wall clock of one build
 		int64_t memory_bytes;  // address space of the builder; 0: no limit
 		int nice;              // added niceness, 0..19
-		int opt_level;         // 0..1
+		int opt_level;         // 0..2
 		int64_t retry_min_ns;  // first delay before a failed build is tried again
 		int64_t retry_max_ns;  // cap of the growing delay
 		double pressure;       // PSI of memory, percent, from which builds wait; 0: never

@@ -665,9 +665,10 @@ static const struct pk_schema_row build_rows[] = {
 		.kind = PK_SCHEMA_INT,
 		.def = "1",
 		.min = "0",
-		.max = "1",
+		.max = "2",
 		PK_SCHEMA_AT(struct pk_config, build.opt_level),
-		.help = "0: no tuning, ready in seconds; 1: each operation is measured."},
+		.help = "0: no tuning, ready in seconds; 1: each operation is measured; 2: close "
+			"calls also within the graph."},
 	{.key = "retry_min",
 		.kind = PK_SCHEMA_DURATION,
 		.def = "1m",
