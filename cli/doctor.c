@@ -234,6 +234,14 @@ static void check_registries(struct pk_doctor *doctor)
 	}
 }
 
+// Of a camera that does not simply run.
+static const char *camera_remedy(const char *state, const char *cause)
+{
+	if (strcmp(state, "degraded") == 0 && strstr(cause, "`late`"))
+		return "take its smaller stream or a lower rate, or fewer cameras on this node";
+	return "try its stream with another player; cable, address, password";
+}
+
 static void check_cameras(struct pk_doctor *doctor)
 {
 	size_t i;
@@ -245,7 +253,7 @@ static void check_cameras(struct pk_doctor *doctor)
 		bool runs = strcmp(state, "running") == 0;
 		snprintf(check, sizeof(check), "camera %.64s", pk_json_text(camera, "name"));
 		pk_doctor_add(doctor, check, runs ? PK_VERDICT_OK : PK_VERDICT_WARNING,
-			runs ? "" : "try its stream with another player; cable, address, password",
+			runs ? "" : camera_remedy(state, cause),
 			"%s, %.1f fps, age p99 %.0f ms%s%s", state, pk_json_number(camera, "fps"),
 			pk_json_number(camera, "age_p99_ms"), cause[0] ? ": " : "", cause);
 	}

@@ -85,6 +85,7 @@ struct pk_camera_config {
 	int priority;           // 0..100, default 50; higher is served first
 	int64_t first_frame_ns; // limit from start to the first frame
 	int64_t stall_ns;       // limit between frames
+	int64_t max_late_ns;    // what is later before decoding is left out; 0: nothing
 	int64_t retry_max_ns;   // longest delay between tries after a failure; 0: the default
 	double roi[4];          // x, y, width, height in parts of the picture
 	struct pk_picture_checks checks;
@@ -106,12 +107,21 @@ struct pk_window_config {
 	int64_t holdoff_ns;
 };
 
+// What a key may sign: times as in pk_parse_utc, "": no bound.
+struct pk_key_rule_config {
+	char *id; // 64 hex digits
+	char *not_before, *not_after;
+	int64_t seq_min, seq_max; // seq_max 0: no end
+};
+
 struct pk_signature_config {
 	int required; // enum pk_tristate; AUTO: for whatever comes over a network
 	char **keys;  // PEM files
 	size_t n_keys;
 	char **revoked; // ids of keys: 64 hex digits
 	size_t n_revoked;
+	struct pk_key_rule_config *key_rules;
+	size_t n_key_rules;
 	int threshold;
 	char **formats; // "cosign", "bundle"; none: both
 	size_t n_formats;
@@ -139,6 +149,7 @@ struct pk_model_config {
 	bool cpu_ok;    // cpu meanwhile is useful; else passthrough until the engine is ready
 	double conf;    // overrides the card's confidence threshold; < 0: the card's
 	double rollout; // percent of the fleet that takes new models
+	int keep;       // models before the active one that stay in the store
 	struct pk_poll_config poll;
 	struct pk_window_config window;
 	struct pk_signature_config signature;

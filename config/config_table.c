@@ -152,6 +152,16 @@ static const struct pk_schema_row camera_rows[] = {
 		.max = "10m",
 		PK_SCHEMA_AT(struct pk_camera_config, stall_ns),
 		.help = "No frame so long after the last: the source is started again."},
+	{.key = "max_late",
+		.kind = PK_SCHEMA_DURATION,
+		.def = "250ms",
+		.min = "0",
+		.max = "1m",
+		PK_SCHEMA_AT(struct pk_camera_config, max_late_ns),
+		.help = "When decoding does not keep up, pictures that are later than this are "
+			"left out "
+			"(and counted) up to the next key frame, so that results stay fresh; 0: "
+			"never."},
 	{.key = "retry_max",
 		.kind = PK_SCHEMA_DURATION,
 		.def = "30s",
@@ -220,6 +230,14 @@ static const struct pk_schema_row model_rows[] = {
 		.help = "Percent of the fleet that takes a new model. Which nodes these are "
 			"depends "
 			"on the model's digest and `node.id`; a larger number only adds nodes."},
+	{.key = "keep",
+		.kind = PK_SCHEMA_INT,
+		.def = "1",
+		.min = "1",
+		.max = "8",
+		PK_SCHEMA_AT(struct pk_model_config, keep),
+		.help = "So many models before the active one stay in the store: `picketctl model "
+			"pin` goes back to them without fetching them again."},
 	{.key = "poll",
 		.kind = PK_SCHEMA_MAP,
 		.child = &pk_config_poll_schema,
@@ -624,7 +642,8 @@ static const struct pk_schema_row build_rows[] = {
 		.min = "0",
 		.max = "19",
 		PK_SCHEMA_AT(struct pk_config, build.nice),
-		.help = "How far the builder steps back behind the cameras."},
+		.help = "How far the builder steps back behind the cameras when the cores are "
+			"always busy; otherwise it runs only when nothing else wants them."},
 	{.key = "opt_level",
 		.kind = PK_SCHEMA_INT,
 		.def = "1",

@@ -195,7 +195,7 @@ size_t pk_cameras_n_running(const struct pk_cameras *cameras)
 static json_t *figures_of(const struct pk_camera_entry *entry)
 {
 	static const char *const counts[] = {"captured", "inferred", "passthrough", "dropped",
-		"detections", "restarts", "sink_drops", "skipped", "copies"};
+		"detections", "restarts", "sink_drops", "skipped", "late", "copies"};
 	static const char *const figures[] = {
 		"fps", "age_p50_ms", "age_p99_ms", "inference_p50_ms", "inference_p95_ms"};
 	json_t *json = json_object();

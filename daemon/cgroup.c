@@ -145,10 +145,17 @@ int pk_cgroup_place(struct pk_cgroup *cgroup, const char *name, pid_t pid, int64
 	// own.
 	(void)put(leaf, "memory.max", text);
 	(void)put(leaf, "memory.oom.group", "1");
+	(void)put(leaf, "cpu.idle", "0"); // of an earlier process; with it there is no weight
 	snprintf(text, sizeof(text), "%d", cpu_weight);
 	if (cpu_weight > 0)
 		(void)put(leaf, "cpu.weight", text);
 	return 0;
+}
+
+int pk_cgroup_set_idle(struct pk_cgroup *cgroup, const char *name, bool idle)
+{
+	pk_auto_free char *leaf = pk_fs_join(cgroup->folder, name);
+	return leaf ? put(leaf, "cpu.idle", idle ? "1" : "0") : -ENOMEM;
 }
 
 int64_t pk_cgroup_oom_kills(const struct pk_cgroup *cgroup, const char *name)

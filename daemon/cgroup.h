@@ -3,6 +3,7 @@
 // memory limit of its own, so that the kernel ends it and nobody else.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -23,5 +24,8 @@ PK_DEFINE_AUTO(pk_cgroup, pk_cgroup_close);
 // (0: leave; 1..10000, 100 is normal).
 int pk_cgroup_place(struct pk_cgroup *cgroup, const char *name, pid_t pid, int64_t memory_max,
 	int cpu_weight, struct pk_err *err) pk_must_check;
+// Whether whatever wakes up in other groups takes the cores from that leaf at once (cpu.idle); it
+// then has no weight. 0 or -errno: the kernel does not know it, or cpu was not delegated.
+int pk_cgroup_set_idle(struct pk_cgroup *cgroup, const char *name, bool idle);
 // How often the kernel has ended something in that leaf for want of memory; 0 when unknown.
 int64_t pk_cgroup_oom_kills(const struct pk_cgroup *cgroup, const char *name);

@@ -91,6 +91,8 @@ PK_METRIC(CAMERA, "passthrough", "picket_camera_passthrough_frames", COUNTER, 1,
 	"Pictures that were passed on without inference")
 PK_METRIC(CAMERA, "dropped", "picket_camera_dropped_frames", COUNTER, 1,
 	"Pictures that a newer one replaced")
+PK_METRIC(CAMERA, "late", "picket_camera_late_frames", COUNTER, 1,
+	"Pictures that were not decoded because decoding did not keep up")
 PK_METRIC(CAMERA, "detections", "picket_camera_detections", COUNTER, 1, "Detections")
 PK_METRIC(CAMERA, "restarts", "picket_camera_restarts", COUNTER, 1,
 	"Times that the source was started again")

@@ -224,6 +224,9 @@ static enum pk_build_verdict judge(
 	struct pk_monitor *monitor = ctx;
 	const struct pk_health_policy *policy = &monitor->policy;
 	bool runs = pk_builder_runs(monitor->env.builder, job);
+	if (runs && pk_builder_is_busy(monitor->env.builder) &&
+		pk_step_back_check(&monitor->step, pk_now_ns()))
+		pk_log_info("builder: the cores are always busy; it shares them by its niceness");
 	if (!job->quick && pk_boot_mark_holds(&monitor->mark)) {
 		pk_text_format(cause, PK_BUILD_CAUSE_MAX, HELD_CAUSE);
 		return PK_BUILD_WAIT;
@@ -240,15 +243,13 @@ static enum pk_build_verdict judge(
 static int begin(void *ctx, const struct pk_build_job *job, struct pk_err *err)
 {
 	struct pk_monitor *monitor = ctx;
+	monitor->steps_back = !job->quick; // a quick one is what a camera waits for
 	return job->quick ? 0 : pk_boot_mark_begin(&monitor->mark, err);
 }
 
-static void started(void *ctx, pid_t pid)
+static void place_builder(struct pk_monitor *monitor, pid_t pid)
 {
-	struct pk_monitor *monitor = ctx;
 	struct pk_err err = {0};
-	if (!monitor->cgroup)
-		return;
 	int r = pk_cgroup_place(monitor->cgroup, BUILD_GROUP, pid,
 		monitor->config->build.memory_bytes, BUILD_WEIGHT, &err);
 	if (r < 0)
@@ -256,9 +257,19 @@ static void started(void *ctx, pid_t pid)
 	monitor->oom_kills = pk_cgroup_oom_kills(monitor->cgroup, BUILD_GROUP);
 }
 
+static void started(void *ctx, pid_t pid)
+{
+	struct pk_monitor *monitor = ctx;
+	if (monitor->cgroup)
+		place_builder(monitor, pid);
+	if (monitor->steps_back)
+		(void)pk_step_back_begin(&monitor->step, pid, monitor->cgroup, BUILD_GROUP);
+}
+
 static void ended(void *ctx, pk_unused const struct pk_build_job *job, bool good)
 {
 	struct pk_monitor *monitor = ctx;
+	pk_step_back_end(&monitor->step);
 	if (monitor->mark.building)
 		pk_boot_mark_end(&monitor->mark, good);
 }

@@ -16,6 +16,7 @@
 #include "daemon/health_policy.h"
 #include "daemon/loop.h"
 #include "daemon/paths.h"
+#include "daemon/step_back.h"
 #include "daemon/supervisor.h"
 
 // Outlives the monitor.
@@ -39,11 +40,13 @@ struct pk_monitor {
 	struct pk_health_policy policy;
 	struct pk_boot_mark mark;
 	struct pk_cgroup *cgroup; // NULL: none was delegated
+	struct pk_step_back step; // the build that runs, while it steps back entirely
 	int64_t oom_kills;        // of the builder's group when it started
 	int64_t wall_offset_ns;   // wall clock less boot time
 	int64_t held_ns;          // realtime since builds are held; 0: they are not
 	unsigned n_looks;         // since the start
 	bool disk_low, begun;
+	bool steps_back; // the build that starts
 };
 
 int pk_monitor_init(struct pk_monitor *monitor, const struct pk_monitor_env *env,

@@ -62,16 +62,27 @@ static int read_unsigned(const json_t *json, const char *key, unsigned *out)
 	return r;
 }
 
-static int read_slot(const json_t *json, const char *key, struct pk_up_slot *out)
+static int take_slot(const json_t *slot, struct pk_up_slot *out)
 {
-	const json_t *slot = json_object_get(json, key);
 	*out = (struct pk_up_slot){.seq = -1};
-	if (!slot)
-		return 0;
 	if (!json_is_object(slot) || read_digest(slot, "digest", out->digest) < 0 ||
 		!out->digest[0])
 		return -EBADMSG;
 	return read_int(slot, "seq", -1, PK_UP_MAX_SEQ, &out->seq);
+}
+
+static int read_slot(const json_t *json, const char *key, struct pk_up_slot *out)
+{
+	const json_t *slot = json_object_get(json, key);
+	*out = (struct pk_up_slot){.seq = -1};
+	return slot ? take_slot(slot, out) : 0;
+}
+
+static int read_older(const json_t *item, struct pk_up_record *record)
+{
+	if (record->n_older == PK_UP_MAX_OLDER)
+		return -EBADMSG;
+	return take_slot(item, &record->older[record->n_older++]);
 }
 
 static int read_quarantine(const json_t *item, struct pk_up_record *record)
@@ -102,12 +113,17 @@ static int read_broken(const json_t *item, struct pk_state *state)
 static int read_lists(const json_t *json, struct pk_state *state)
 {
 	json_t *quarantine = json_object_get(json, "quarantine"), *broken = NULL, *item;
+	json_t *older = json_object_get(json, "older");
 	size_t i;
-	if ((quarantine && !json_is_array(quarantine)) ||
+	if ((quarantine && !json_is_array(quarantine)) || (older && !json_is_array(older)) ||
 		pk_json_get_arr(json, "broken", &broken, NULL) < 0)
 		return -EBADMSG;
 	json_array_foreach (quarantine, i, item) {
 		if (read_quarantine(item, &state->update) < 0)
+			return -EBADMSG;
+	}
+	json_array_foreach (older, i, item) {
+		if (read_older(item, &state->update) < 0)
 			return -EBADMSG;
 	}
 	json_array_foreach (broken, i, item) {
@@ -246,6 +262,14 @@ static json_t *slot_json(const struct pk_up_slot *slot)
 			       : NULL;
 }
 
+static json_t *older_json(const struct pk_up_record *record)
+{
+	json_t *list = record->n_older ? json_array() : NULL;
+	for (size_t i = 0; i < record->n_older; i++)
+		json_array_append_new(list, slot_json(&record->older[i]));
+	return list;
+}
+
 static json_t *quarantine_json(const struct pk_up_record *record)
 {
 	json_t *list = json_array();
@@ -284,16 +308,16 @@ static json_t *history_json(const struct pk_up_record *record)
 static json_t *encode(const struct pk_state *state, size_t first_broken)
 {
 	const struct pk_up_record *record = &state->update;
-	return json_pack("{s:i, s:s, s:o*, s:o*, s:o*, s:s*, s:b, s:b, s:b, s:o, s:i, s:i, "
+	return json_pack("{s:i, s:s, s:o*, s:o*, s:o*, s:o*, s:s*, s:b, s:b, s:b, s:o, s:i, s:i, "
 			 "s:o, s:o, s:o}",
 		"v", VERSION, "phase", pk_update_phase_name(record->phase), "active",
 		slot_json(&record->active), "previous", slot_json(&record->previous), "candidate",
-		slot_json(&record->candidate), "pinned", or_none(record->pinned), "pin_any_seq",
-		(int)record->pin_any_seq, "any_seq", (int)record->any_seq, "verified",
-		(int)record->verified, "history", history_json(record), "attempts",
-		(int)record->attempts, "builds", (int)record->builds, "quarantine",
-		quarantine_json(record), "baseline", baseline_json(&record->baseline), "broken",
-		broken_json(state, first_broken));
+		slot_json(&record->candidate), "older", older_json(record), "pinned",
+		or_none(record->pinned), "pin_any_seq", (int)record->pin_any_seq, "any_seq",
+		(int)record->any_seq, "verified", (int)record->verified, "history",
+		history_json(record), "attempts", (int)record->attempts, "builds",
+		(int)record->builds, "quarantine", quarantine_json(record), "baseline",
+		baseline_json(&record->baseline), "broken", broken_json(state, first_broken));
 }
 
 int pk_state_encode(const struct pk_state *state, struct pk_buf *out)

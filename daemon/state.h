@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "daemon/update_record.h"
 
-#define PK_STATE_MAX_BYTES  4096 // of a record: one block
+#define PK_STATE_MAX_BYTES  5120 // of a record: one block, with many older models two
 #define PK_STATE_MAX_BROKEN 8    // the oldest goes first
 #define PK_STATE_CAUSE_MAX  128
 

@@ -34,6 +34,7 @@ static const struct row camera_rows[] = {
 	{"restarts", "PICKET_RESTARTS"},
 	{"sink_drops", "PICKET_SINK_DROPS"},
 	{"skipped", "PICKET_SKIPPED"},
+	{"late", "PICKET_LATE"},
 	{"copies", "PICKET_COPIES"},
 	{NULL},
 };

@@ -117,16 +117,17 @@ static json_t *camera_json(struct window *window, const struct pk_camera_stats *
 	uint64_t results = now->n_inferred + now->n_passthrough;
 	double fps = per_second(
 		results, base->n_inferred + base->n_passthrough, now_ns - window->base.at_ns);
-	return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, "
-			 "s:f, s:f, s:f, s:f, s:o}",
+	return json_pack(
+		"{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, "
+		"s:f, s:f, s:f, s:f, s:o}",
 		"name", now->name, "model", now->model, "state", pk_camera_state_name(now->state),
 		"cause", now->cause, "captured", (json_int_t)now->n_captured, "inferred",
 		(json_int_t)now->n_inferred, "passthrough", (json_int_t)now->n_passthrough,
 		"dropped", (json_int_t)now->n_dropped, "detections", (json_int_t)now->n_detections,
 		"restarts", (json_int_t)now->n_restarts, "sink_drops",
-		(json_int_t)now->n_sink_drops, "skipped", (json_int_t)now->n_skipped, "copies",
-		(json_int_t)now->n_copies, "fps", fps, "age_p50_ms",
-		quantile_ms(&now->age, &base->age, 0.5), "age_p99_ms",
+		(json_int_t)now->n_sink_drops, "skipped", (json_int_t)now->n_skipped, "late",
+		(json_int_t)now->n_late, "copies", (json_int_t)now->n_copies, "fps", fps,
+		"age_p50_ms", quantile_ms(&now->age, &base->age, 0.5), "age_p99_ms",
 		quantile_ms(&now->age, &base->age, 0.99), "inference_p50_ms",
 		quantile_ms(&now->inference, &base->inference, 0.5), "inference_p95_ms",
 		quantile_ms(&now->inference, &base->inference, 0.95), "sinks",

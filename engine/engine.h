@@ -33,6 +33,13 @@ struct pk_input_shape {
 
 struct pk_gate_sample; // engine/gate/gate.h
 
+// The output of a classifier: rows of n_classes scores. name NULL: the model is none.
+struct pk_class_output {
+	const char *name;
+	int64_t n_classes;
+	bool is_logits; // a softmax or sigmoid comes after it
+};
+
 // Zero means default everywhere.
 struct pk_build_options {
 	const char *onnx_path;
@@ -57,6 +64,7 @@ struct pk_build_options {
 	// first is used.
 	const struct pk_gate_sample *gate_samples;
 	size_t n_gate_samples;
+	struct pk_class_output classes; // judged by its winner and distribution, on the samples
 	// Called often enough for a heartbeat; phase: "import", "optimise", "tune", "gate",
 	// "write". Non-zero cancels (-ECANCELED).
 	int (*progress)(void *ctx, const char *phase, int done, int total, const char *what);

@@ -24,6 +24,10 @@
 #define PK_CAMERA_TURN_NS (250 * PK_NS_PER_MS)
 // A stream of which nothing is whole is alive, but of no use for longer than so many limits.
 #define PK_CAMERA_SKIP_LIMITS 4
+// Falling behind twice within this time is more than a moment's load, and so long is it told.
+#define PK_CAMERA_LATE_NS (20 * PK_NS_PER_S)
+#define PK_CAMERA_LATE_CAUSE                                                                       \
+	"more video than can be decoded in time: late pictures are left out (`late`)"
 // A still scene must not be restarted for ever as if it were a frozen one.
 #define PK_CAMERA_FROZEN_MAX_NS (3600 * PK_NS_PER_S)
 
@@ -33,7 +37,7 @@ struct pk_camera {
 	struct pk_station *station;
 	char name[64];
 	struct pk_source_config source_config; // strings owned
-	int64_t first_frame_ns, stall_ns, good_ns;
+	int64_t first_frame_ns, stall_ns, good_ns, max_late_ns;
 	struct pk_backoff backoff, auth_backoff; // own thread
 	struct pk_ladder ladder;                 // own thread; csi
 	int64_t frozen_wait_ns;                  // own thread; until a frozen source is restarted
@@ -41,6 +45,7 @@ struct pk_camera {
 	uint32_t run;                            // own thread
 	int64_t started_ns;                      // own thread; of this source
 	_Atomic int64_t first_ns, last_ns;       // of this source's frames; 0: none yet
+	_Atomic int64_t late_ns[2];              // of the last two times that it fell behind
 	_Atomic int64_t skipped_ns;              // of the last picture that was left out; 0: none
 	bool checked;                            // its pictures are looked at
 	struct pk_picture_watch watch;           // streaming thread; checks: constant
@@ -150,6 +155,18 @@ static void pk_camera_on_skipped(void *ctx)
 	pk_counter_add(&camera->station->n_skipped, 1);
 }
 
+static void pk_camera_on_late(void *ctx, bool first)
+{
+	struct pk_camera *camera = ctx;
+	int64_t now_ns = pk_now_ns();
+	if (first) {
+		atomic_store(&camera->late_ns[1], atomic_load(&camera->late_ns[0]));
+		atomic_store(&camera->late_ns[0], now_ns);
+	}
+	atomic_store(&camera->skipped_ns, now_ns); // pictures do come
+	pk_counter_add(&camera->station->n_late, 1);
+}
+
 static void pk_camera_on_format(void *ctx, const char *before, const char *now)
 {
 	char text[128];
@@ -177,6 +194,14 @@ static int pk_camera_check_timers(
 		last_ns ? "" : "first ", alive_ns > since_ns ? "whole " : "", limit);
 }
 
+static bool pk_camera_is_late(struct pk_camera *camera)
+{
+	int64_t last_ns = atomic_load(&camera->late_ns[0]);
+	int64_t before_ns = atomic_load(&camera->late_ns[1]);
+	return before_ns > 0 && last_ns - before_ns < PK_CAMERA_LATE_NS &&
+	       pk_now_ns() - last_ns < PK_CAMERA_LATE_NS;
+}
+
 static void pk_camera_note_running(struct pk_camera *camera)
 {
 	int64_t first_ns = atomic_load(&camera->first_ns);
@@ -185,8 +210,12 @@ static void pk_camera_note_running(struct pk_camera *camera)
 	enum pk_picture_state picture = (enum pk_picture_state)atomic_load(&camera->picture);
 	char cause[PK_PICTURE_CAUSE_MAX];
 	pk_picture_cause(picture, &camera->watch.checks, cause);
-	pk_camera_enter(
-		camera, picture == PK_PICTURE_GOOD ? PK_CAMERA_RUNNING : PK_CAMERA_DEGRADED, cause);
+	if (picture != PK_PICTURE_GOOD)
+		pk_camera_enter(camera, PK_CAMERA_DEGRADED, cause);
+	else if (pk_camera_is_late(camera))
+		pk_camera_enter(camera, PK_CAMERA_DEGRADED, PK_CAMERA_LATE_CAUSE);
+	else
+		pk_camera_enter(camera, PK_CAMERA_RUNNING, "");
 	pk_ladder_good(&camera->ladder);
 	if (pk_now_ns() - first_ns > camera->good_ns) {
 		pk_backoff_reset(&camera->backoff);
@@ -249,6 +278,8 @@ static int pk_camera_run_once(struct pk_camera *camera, struct pk_err *err)
 		.copied = pk_camera_on_copied,
 		.encoded = pk_camera_on_encoded,
 		.skipped = pk_camera_on_skipped,
+		.late = pk_camera_on_late,
+		.max_late_ns = camera->max_late_ns,
 		.format = pk_camera_on_format,
 		.ctx = camera};
 	atomic_store(&camera->first_ns, 0);
@@ -343,6 +374,7 @@ static int pk_camera_copy_config(struct pk_camera *camera, const struct pk_camer
 	snprintf(camera->name, sizeof(camera->name), "%s", config->name);
 	camera->first_frame_ns = config->first_frame_ns;
 	camera->stall_ns = config->stall_ns;
+	camera->max_late_ns = config->max_late_ns;
 	camera->watch.checks = config->checks;
 	enum pk_source_kind kind = config->source.kind;
 	// What comes from a disk or is made here may well stand still.

@@ -7,7 +7,7 @@
 // Of one decoder.
 struct pk_encoded_tap {
 	GstElement *pipeline; // borrowed: the probe goes with it
-	void (*unit)(void *ctx, const struct pk_relay_unit *unit);
+	bool (*unit)(void *ctx, const struct pk_relay_unit *unit);
 	void *ctx;
 };
 
@@ -39,6 +39,7 @@ static GstPadProbeReturn pk_tap_on_buffer(GstPad *pad, GstPadProbeInfo *info, gp
 	GstCaps *caps = gst_pad_get_current_caps(pad);
 	GstEvent *event = gst_pad_get_sticky_event(pad, GST_EVENT_SEGMENT, 0);
 	const GstSegment *segment = NULL;
+	bool decode = true;
 	if (event)
 		gst_event_parse_segment(event, &segment);
 	if (caps) {
@@ -48,12 +49,12 @@ static GstPadProbeReturn pk_tap_on_buffer(GstPad *pad, GstPadProbeInfo *info, gp
 			.dts_ns = pk_tap_due(tap->pipeline, segment, GST_BUFFER_DTS(buffer)),
 			.key = !GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT),
 			.gap = GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DISCONT)};
-		tap->unit(tap->ctx, &unit);
+		decode = tap->unit(tap->ctx, &unit);
 		gst_caps_unref(caps);
 	}
 	if (event)
 		gst_event_unref(event);
-	return GST_PAD_PROBE_OK;
+	return decode ? GST_PAD_PROBE_OK : GST_PAD_PROBE_DROP;
 }
 
 static void pk_tap_add(const struct pk_encoded_tap *tap, GstElement *element)
@@ -83,7 +84,7 @@ static void pk_tap_each(const GValue *item, gpointer user_data)
 }
 
 void pk_encoded_tap_attach(
-	GstElement *pipeline, void (*unit)(void *ctx, const struct pk_relay_unit *unit), void *ctx)
+	GstElement *pipeline, bool (*unit)(void *ctx, const struct pk_relay_unit *unit), void *ctx)
 {
 	struct pk_encoded_tap tap = {.pipeline = pipeline, .unit = unit, .ctx = ctx};
 	GstIterator *there = gst_bin_iterate_recurse(GST_BIN(pipeline));

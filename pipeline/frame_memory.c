@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GStreamer allocator over a kind of memory, its offer and the copy of what missed it.
+// The offer of our memory to those who make pictures, and the copy of what missed it.
 #include "pipeline/frame_memory.h"
 
 #include <gst/gst.h>
@@ -7,20 +7,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/checked.h"
+#include "pipeline/frame_allocator.h"
 
 #define PK_FRAME_MEMORY_MIN_BUFFERS 2
-
-struct pk_gst_allocator {
-	GstAllocator parent;
-	const struct pk_memory_kind *kind;
-};
-
-struct pk_gst_memory {
-	GstMemory parent;
-	uint8_t *block, *data; // data: block, aligned as was asked for
-	size_t n_block;
-};
 
 struct pk_frame_memory {
 	GstAllocator *allocator;
@@ -28,82 +17,12 @@ struct pk_frame_memory {
 	gsize copy_bytes;
 };
 
-static GstMemory *pk_gst_allocator_alloc(
-	GstAllocator *allocator, gsize size, GstAllocationParams *params)
-{
-	const struct pk_memory_kind *kind = ((struct pk_gst_allocator *)allocator)->kind;
-	size_t room, n_block;
-	if (pk_add_overflow(size, params->prefix, &room) ||
-		pk_add_overflow(room, params->padding, &room) ||
-		pk_add_overflow(room, params->align + 1, &n_block))
-		return NULL;
-	struct pk_gst_memory *memory = calloc(1, sizeof(*memory));
-	uint8_t *block = memory ? kind->alloc(kind->ctx, n_block) : NULL;
-	if (!block) {
-		free(memory);
-		return NULL;
-	}
-	memory->block = block;
-	memory->n_block = n_block;
-	memory->data = block + (-(uintptr_t)block & params->align);
-	gst_memory_init(GST_MEMORY_CAST(memory), params->flags | GST_MEMORY_FLAG_NO_SHARE,
-		allocator, NULL, room, params->align, params->prefix, size);
-	return GST_MEMORY_CAST(memory);
-}
-
-static void pk_gst_allocator_free(GstAllocator *allocator, GstMemory *parent)
-{
-	const struct pk_memory_kind *kind = ((struct pk_gst_allocator *)allocator)->kind;
-	struct pk_gst_memory *memory = (struct pk_gst_memory *)parent;
-	kind->free(kind->ctx, memory->block, memory->n_block);
-	free(memory);
-}
-
-static gpointer pk_gst_memory_map(GstMemory *memory, gsize size, GstMapFlags flags)
-{
-	return ((struct pk_gst_memory *)memory)->data;
-}
-
-static void pk_gst_memory_unmap(GstMemory *memory)
-{
-}
-
-static void pk_gst_allocator_class_init(gpointer class, gpointer unused)
-{
-	GstAllocatorClass *allocator_class = class;
-	allocator_class->alloc = pk_gst_allocator_alloc;
-	allocator_class->free = pk_gst_allocator_free;
-}
-
-static void pk_gst_allocator_init(GTypeInstance *instance, gpointer unused)
-{
-	GstAllocator *allocator = (GstAllocator *)instance;
-	allocator->mem_type = "picket-frame";
-	allocator->mem_map = pk_gst_memory_map;
-	allocator->mem_unmap = pk_gst_memory_unmap;
-	GST_OBJECT_FLAG_SET(allocator, GST_ALLOCATOR_FLAG_CUSTOM_ALLOC);
-}
-
-static GType pk_gst_allocator_type(void)
-{
-	static gsize type;
-	if (g_once_init_enter(&type)) {
-		GType made = g_type_register_static_simple(GST_TYPE_ALLOCATOR,
-			"PicketFrameAllocator", sizeof(GstAllocatorClass),
-			pk_gst_allocator_class_init, sizeof(struct pk_gst_allocator),
-			pk_gst_allocator_init, (GTypeFlags)0);
-		g_once_init_leave(&type, made);
-	}
-	return type;
-}
-
 struct pk_frame_memory *pk_frame_memory_create(const struct pk_memory_kind *kind)
 {
 	struct pk_frame_memory *memory = calloc(1, sizeof(*memory));
 	if (!memory)
 		return NULL;
-	memory->allocator = gst_object_ref_sink(g_object_new(pk_gst_allocator_type(), NULL));
-	((struct pk_gst_allocator *)memory->allocator)->kind = kind;
+	memory->allocator = pk_frame_allocator_create(kind);
 	return memory;
 }
 
@@ -162,7 +81,7 @@ static GstPadProbeReturn pk_frame_memory_answer(
 	if (!caps || !gst_video_info_from_caps(&video, caps))
 		return GST_PAD_PROBE_HANDLED;
 	GstBufferPool *pool =
-		pk_frame_memory_pool(allocator, gst_video_buffer_pool_new(), caps, video.size);
+		pk_frame_memory_pool(allocator, pk_frame_allocator_pool(), caps, video.size);
 	if (pool) {
 		gst_query_add_allocation_pool(
 			query, pool, (guint)video.size, PK_FRAME_MEMORY_MIN_BUFFERS, 0);
@@ -217,9 +136,9 @@ static GstBuffer *pk_frame_memory_copy(struct pk_frame_memory *memory, GstBuffer
 
 GstBuffer *pk_frame_memory_take(struct pk_frame_memory *memory, GstBuffer *buffer, bool *copied)
 {
-	const struct pk_gst_allocator *allocator = (struct pk_gst_allocator *)memory->allocator;
 	*copied = false;
-	if (allocator->kind->any_host || pk_frame_memory_holds(memory, buffer))
+	if (pk_frame_allocator_kind(memory->allocator)->any_host ||
+		pk_frame_memory_holds(memory, buffer))
 		return gst_buffer_ref(buffer);
 	GstBuffer *copy = pk_frame_memory_copy(memory, buffer);
 	*copied = copy != NULL;

@@ -199,6 +199,7 @@ static void pk_pipeline_read_camera(const struct pk_pipeline *pipeline,
 		.n_detections = pk_counter_get(&station->n_detections),
 		.n_restarts = pk_counter_get(&station->n_restarts),
 		.n_sink_drops = pk_counter_get(&station->n_sink_drops),
+		.n_late = pk_counter_get(&station->n_late),
 		.n_skipped = pk_counter_get(&station->n_skipped),
 		.n_copies = pk_counter_get(&station->n_copies)};
 	snprintf(out->name, sizeof(out->name), "%s", station->name);

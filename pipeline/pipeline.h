@@ -91,6 +91,7 @@ struct pk_camera_stats {
 	uint64_t n_sink_drops; // results that a sink could not take or deliver in time
 	struct pk_camera_sink_stats sinks[PK_CAMERA_STATS_SINKS]; // those that got any
 	size_t n_sinks;
+	uint64_t n_late;               // pictures not decoded because decoding did not keep up
 	uint64_t n_skipped;            // pictures not decoded after lost packets, or damaged
 	uint64_t n_copies;             // frames that had to be copied into our memory
 	struct pk_histogram age;       // capture to result

@@ -15,6 +15,7 @@
 #include "pipeline/encoded_tap.h"
 #include "pipeline/frame_memory.h"
 #include "pipeline/frame_pool.h"
+#include "pipeline/lateness.h"
 #include "pipeline/reach.h"
 #include "pipeline/source_graph.h"
 
@@ -42,6 +43,7 @@ struct pk_source {
 	_Atomic uint64_t n_frames;
 	GstCaps *caps; // that info was made from
 	GstVideoInfo info;
+	struct pk_lateness lateness; // the decoder's streaming thread
 };
 
 static void pk_source_init_gst(void)
@@ -185,6 +187,35 @@ static GstFlowReturn pk_source_new_sample(GstAppSink *appsink, gpointer user_dat
 		source->receiver.lost(source->receiver.ctx);
 	atomic_store_explicit(&source->n_frames, index + 1, memory_order_release);
 	return GST_FLOW_OK;
+}
+
+// While a pipeline starts, and after it has gone back to the beginning, its times are not those of
+// the clock yet.
+static bool pk_source_keeps_time(const struct pk_source *source)
+{
+	const GstElement *pipeline = source->graph.pipeline;
+	bool paced = source->pace == PK_PACE_LIVE || source->pace == PK_PACE_CLOCK;
+	return paced && GST_STATE(pipeline) == GST_STATE_PLAYING &&
+	       GST_STATE_PENDING(pipeline) == GST_STATE_VOID_PENDING;
+}
+
+// Streaming thread of the decoder. False: the picture is not to be decoded.
+static bool pk_source_on_encoded(void *ctx, const struct pk_relay_unit *unit)
+{
+	struct pk_source *source = ctx;
+	const struct pk_source_receiver *receiver = &source->receiver;
+	if (receiver->encoded)
+		receiver->encoded(receiver->ctx, unit);
+	if (unit->pts_ns < 0 || !pk_source_keeps_time(source)) {
+		pk_lateness_reset(&source->lateness);
+		return true;
+	}
+	int64_t now_ns = pk_now_ns();
+	enum pk_lateness_word word =
+		pk_lateness_judge(&source->lateness, now_ns, now_ns - unit->pts_ns, unit->key);
+	if (word != PK_LATENESS_DECODE && receiver->late)
+		receiver->late(receiver->ctx, word == PK_LATENESS_LEAVE_OUT_FROM_HERE);
+	return word == PK_LATENESS_DECODE;
 }
 
 static void pk_source_set_pace(struct pk_source *source, enum pk_source_pace pace)
@@ -446,8 +477,8 @@ int pk_source_create(const struct pk_source_config *config,
 		pk_err_prefix(err, "%s", source->text);
 		return r;
 	}
-	if (receiver->encoded)
-		pk_encoded_tap_attach(source->graph.pipeline, receiver->encoded, receiver->ctx);
+	source->lateness.limit_ns = receiver->max_late_ns;
+	pk_encoded_tap_attach(source->graph.pipeline, pk_source_on_encoded, source);
 	GstAppSinkCallbacks callbacks = {.new_sample = pk_source_new_sample};
 	gst_app_sink_set_callbacks(GST_APP_SINK(source->graph.appsink), &callbacks, source, NULL);
 	pk_source_set_pace(source, pk_source_first_pace(config));

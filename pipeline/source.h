@@ -26,6 +26,10 @@ struct pk_source_receiver {
 	// An encoded picture was left out because packets before it were lost, or a decoded one
 	// because it is damaged. A streaming thread. This and format may be NULL.
 	void (*skipped)(void *ctx);
+	// An encoded picture was left out because it was more than max_late_ns behind; first: it is
+	// the first of several. A streaming thread. May be NULL.
+	void (*late)(void *ctx, bool first);
+	int64_t max_late_ns; // 0: late pictures are decoded all the same
 	// The pictures have another size or format from now on. Same thread as frame.
 	void (*format)(void *ctx, const char *before, const char *now);
 	// An encoded picture is about to be decoded. A streaming thread: must not block. May be

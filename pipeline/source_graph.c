@@ -72,11 +72,27 @@ static void pk_graph_link_late(GstElement *from, GstPad *pad, gpointer user_data
 	gst_object_unref(sink);
 }
 
+// A decoder that works on several pictures at once hands each out later by as many: nothing for
+// pictures that are shown as they come.
+static void pk_graph_on_decoder(GstBin *bin, GstBin *sub_bin, GstElement *element, gpointer unused)
+{
+	GObjectClass *class = G_OBJECT_GET_CLASS(element);
+	if (!g_object_class_find_property(class, "max-threads"))
+		return;
+	bool slices = g_object_class_find_property(class, "thread-type") != NULL;
+	if (slices)
+		gst_util_set_object_arg(G_OBJECT(element), "thread-type", "slice");
+	g_object_set(element, "max-threads", slices ? 2 : 1, NULL);
+}
+
 GstElement *pk_graph_add_decodebin(const struct pk_graph_build *build, struct pk_err *err)
 {
 	GstElement *decode = pk_graph_add(build->pipeline, "decodebin", err);
 	if (decode)
 		g_signal_connect(decode, "pad-added", G_CALLBACK(pk_graph_link_late), build->tail);
+	if (decode && !build->at_leisure)
+		g_signal_connect(
+			decode, "deep-element-added", G_CALLBACK(pk_graph_on_decoder), NULL);
 	return decode;
 }
 
@@ -180,6 +196,7 @@ int pk_source_graph_build(const struct pk_source_config *config,
 		.elements = &pk_elements_here,
 		.receiver = *receiver,
 		.pipeline = pipeline,
+		.at_leisure = config->kind == PK_SOURCE_FILE && !config->paced,
 		.tail = tail};
 	int r = tail ? pk_graph_builders[config->kind](&build, err) : -ENOENT;
 	if (r < 0) {

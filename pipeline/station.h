@@ -33,6 +33,7 @@ struct pk_station {
 	struct pk_counter n_lost;        // of them: no room for them, so never offered
 	struct pk_counter n_inferred;    // of them: a model saw them
 	struct pk_counter n_passthrough; // of them: passed on without a model
+	struct pk_counter n_late;        // not decoded, because decoding did not keep up
 	struct pk_counter n_skipped;     // not decoded after a loss, or damaged: never captured
 	struct pk_counter n_detections, n_restarts, n_sink_drops, n_copies;
 	struct pk_histogram age, inference;

@@ -231,6 +231,7 @@ static void choose_inputs(const struct pk_build_options *options, const struct p
 	if (!is_large)
 		job->patterns = PK_GATE_ALL_PATTERNS;
 	job->samples = options->gate_samples;
+	job->classes = options->classes;
 	job->n_samples =
 		is_large ? PK_MIN(options->n_gate_samples, (size_t)1) : options->n_gate_samples;
 }

@@ -14,6 +14,7 @@ struct pk_cuda_island {
 	const struct pk_cpu_kernel *kernel;
 	struct pk_arena *arena; // setup() state
 	const void *state;
+	struct pk_cpu_memory memory; // workspace and scratch
 	void *packed;
 };
 
@@ -33,6 +34,7 @@ int pk_cuda_island_create(
 	island->step = step;
 	island->kernel = pk_cpu_kernel_default(node);
 	island->arena = pk_arena_create(0);
+	island->memory = pk_cpu_kernel_memory(island->kernel, node);
 	size_t packed = island->kernel->pack_bytes ? island->kernel->pack_bytes(node) : 0;
 	if (packed)
 		island->packed = aligned(packed);
@@ -123,7 +125,7 @@ static int run_init(struct pk_cuda_island_run *run, struct pk_err *err)
 	size_t n = (size_t)n_sides(node) + 1, pinned = PK_CUDA_ALIGN;
 	run->sides = calloc(n, sizeof(*run->sides));
 	run->operands = calloc(n, sizeof(*run->operands));
-	run->workspace = aligned(island->kernel->workspace ? island->kernel->workspace(node) : 0);
+	run->workspace = aligned(pk_cpu_memory_bytes(&island->memory, 1));
 	if (!run->sides || !run->operands || !run->workspace)
 		return pk_fail(err, -ENOMEM, "node `%s`: out of memory", node->name);
 	name_sides(run);
@@ -143,8 +145,8 @@ static int run_init(struct pk_cuda_island_run *run, struct pk_err *err)
 		.outputs = run->operands + node->n_inputs,
 		.packed = island->packed,
 		.state = island->state,
-		.workspace = run->workspace,
 	};
+	pk_cpu_call_set_memory(&run->call, &island->memory, run->workspace);
 	return r;
 }
 

@@ -51,6 +51,8 @@ static int (*const pk_infer_rows[PK_N_OPS])(struct pk_infer *infer) = {
 	[PK_OP_DEQUANTIZE] = pk_infer_dequantize,
 	[PK_OP_QCONV] = pk_infer_qconv,
 	[PK_OP_QMATMUL] = pk_infer_qmatmul,
+	[PK_OP_QBINARY] = pk_infer_qbinary,
+	[PK_OP_LOOKUP] = pk_infer_lookup,
 };
 
 const struct pk_value *pk_infer_operand(const struct pk_infer *infer, int input_idx)

@@ -262,6 +262,15 @@ static int pk_qdq_fold_quantize(
 	return pk_qdq_put(graph, from, quantize, node, err);
 }
 
+static int pk_qdq_fold_any_quantize(
+	struct pk_graph *graph, struct pk_node *quantize, struct pk_pass_ctx *ctx)
+{
+	int r = pk_qdq_fold_quantize(graph, quantize, ctx->err);
+	if (r == 0)
+		r = pk_qdq_to_lookup(graph, quantize, ctx);
+	return r == 0 ? pk_qdq_to_binary(graph, quantize, ctx->err) : r;
+}
+
 int pk_pass_fold_qdq(struct pk_graph *graph, struct pk_pass_ctx *ctx)
 {
 	int n = 0;
@@ -272,7 +281,7 @@ int pk_pass_fold_qdq(struct pk_graph *graph, struct pk_pass_ctx *ctx)
 				      node->op == PK_OP_MATMUL))
 			r = pk_qdq_fold_product(graph, node, ctx->err);
 		else if (r == 0 && pk_qdq_is_quantize(node))
-			r = pk_qdq_fold_quantize(graph, node, ctx->err);
+			r = pk_qdq_fold_any_quantize(graph, node, ctx);
 		if (r < 0)
 			return r;
 		n += r;

@@ -15,6 +15,7 @@ struct pk_graph_build {
 	struct pk_source_receiver receiver; // skipped and ctx are used while it runs
 	GstElement *pipeline;               // everything goes in here
 	GstElement *tail;                   // raw video in system memory goes in here
+	bool at_leisure;                    // as fast as it decodes, whenever that is
 };
 
 // Each adds its elements and links them to the tail, now or when their pads appear.

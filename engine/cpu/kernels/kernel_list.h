@@ -30,6 +30,7 @@
 	X(conv_transpose_ref)                                                                      \
 	PK_KERNEL_BLOCK(X, block_pool)                                                             \
 	X(pool_line)                                                                               \
+	X(pool_bytes)                                                                              \
 	X(pool_ref)                                                                                \
 	X(pool_index_ref)                                                                          \
 	X(batch_norm_ref)                                                                          \
@@ -94,7 +95,12 @@
 	PK_KERNEL_AVX2(X, qconv_gemm_avx2)                                                         \
 	X(qconv_gemm)                                                                              \
 	X(qconv_ref)                                                                               \
-	X(qmatmul_ref)
+	X(qmatmul_ref)                                                                             \
+	PK_KERNEL_AVX2(X, qbinary_line_avx2)                                                       \
+	X(qbinary_line)                                                                            \
+	X(qbinary_ref)                                                                             \
+	PK_KERNEL_AVX2(X, lookup_line_avx2)                                                        \
+	X(lookup_ref)
 
 #define X(name) extern const struct pk_cpu_kernel pk_kernel_##name;
 PK_KERNEL_LIST(X)

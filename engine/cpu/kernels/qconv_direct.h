@@ -35,14 +35,15 @@ struct pk_qconv_direct {
 // Columns that are finished together; a multiple of every tile's.
 #define PK_QCONV_CHUNK 256
 
-// Sums of a panel. A panel that is `proved` holds pairs of quads such that u8 * i8 sums of their
-// halves never leave i16; other panels hold i16 weights, quad after quad.
+// A panel of weights, rows of them a quad. Where it is proved, u8 * i8 sums of the halves of a quad,
+// or of the halves of two, never leave i16:
+//   n_doubles of { uint32_t quads[2]; int8_t w[2][rows][4]; },
+//   n_singles of { uint32_t quads[rows]; int8_t w[rows][4]; }: one of its own for each row.
+// Else (all counts 0) quad after quad of int16_t w[2][rows][2]: bytes 0 and 2, then 1 and 3.
 struct pk_qconv_panel {
-	uint32_t n_steps; // pairs of quads; 0: not proved
-	uint32_t pad[15];
+	uint32_t n_doubles, n_singles;
+	uint32_t pad[14];
 };
-// With rows weights per quad: { uint32_t quads[2]; int8_t w[2][rows][4]; } a step where proved,
-// int16_t w[2][rows][2] (bytes 0 and 2, then 1 and 3) a quad where not.
 static inline int64_t pk_qconv_panel_bytes(int64_t n_quads, int64_t rows)
 {
 	return (int64_t)sizeof(struct pk_qconv_panel) + n_quads * (8 + 8 * rows);

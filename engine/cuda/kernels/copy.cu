@@ -113,7 +113,7 @@ PK_INLINE void pk_map(const T *x, T *y, const int *tables, const struct pk_cu_ma
 		to += idx * p.y[axis];
 	}
 	if (fill)
-		y[to] = *(const T *)p.fill;
+		memcpy(y + to, p.fill, sizeof(T));
 	else
 		y[to] = x[from];
 }
@@ -165,6 +165,7 @@ MAP(b1, unsigned char)
 MAP(b2, unsigned short)
 MAP(b4, unsigned)
 MAP(b8, uint2)
+MAP(b16, uint4)
 
 // One thread a pixel: there are at most seven channels of padding.
 template <typename T> PK_INLINE void pk_pads(T *y, const struct pk_cu_pads &p)

@@ -13,6 +13,12 @@ enum pk_fn {
 		PK_N_FNS,
 };
 
+enum pk_enum_word {
+#define X(attr, value, text) value,
+	PK_ENUM_LIST(X)
+#undef X
+};
+
 // An entry: pointers, then one params struct. PK_EXPORT names it for the host's table, with _SYNC
 // when its threads meet at barriers.
 #define PK_ENTRY extern "C" __global__ void

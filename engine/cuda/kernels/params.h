@@ -92,7 +92,7 @@ struct pk_cu_gather {
 // y[at] = x at one table entry per axis (elements from x, -1: fill), tables one after the other.
 struct pk_cu_map {
 	int rank, n;
-	unsigned fill[2]; // bits of the element
+	unsigned fill[4]; // bits of the element, repeated
 	int dims[PK_CU_RANK], table[PK_CU_RANK], y[PK_CU_RANK];
 };
 
@@ -108,4 +108,85 @@ struct pk_cu_pool {
 	int vectors, average, count_pad;
 	int in[3], out[3], kernel[3], stride[3], dilation[3], pad[3], pad_end[3];
 	int x_n, x_c, x_s[3], y_n, y_c, y_s[3];
+};
+
+// Convolution and transposed convolution, over up to three spatial axes. Packed: float bias[padded
+// out channels], then weights [kernel cell][input channel of the group][output channel].
+struct pk_cu_conv {
+	int n;         // threads
+	int channels;  // written a pixel: beyond out_c zeros
+	int out_c;     // channels of the weights' rows
+	int in_c;      // of one group, padded to the kernel's vectors
+	int group_in;  // input channels from group to group
+	int group_out; // output channels of a group
+	int across;    // threads a row of the output: each computes PK_CU_PIXELS of it
+	int act, residual, has_bias;
+	float alpha, beta;
+	int weights; // bytes from the start of packed
+	int in[3], out[3], kernel[3], stride[3], dilation[3], pad[3];
+	int x_n, x_c, x_s[3], y_n, y_c, y_s[3];
+};
+#define PK_CU_PIXELS     4  // neighbours along the last axis that one thread computes
+#define PK_CU_STEM_OUT   16 // output channels a thread of the stem computes
+#define PK_CU_STEM_IN    4  // input channels at most
+#define PK_CU_STEM_CELLS 49 // kernel cells at most
+#define PK_CU_STEM_BLOCK 128
+
+#define PK_CU_GEMM_SIDE 64 // rows and columns of one block's tile
+#define PK_CU_GEMM_DEEP 16 // steps of k held in shared memory
+// y[b][m][n] = alpha * sum of a[b][m][k] * w[b][k][n] + beta * c[m][n]. grid (tiles of n, tiles of
+// m, batches), block PK_CU_BLOCK.
+struct pk_cu_gemm {
+	int m, n, k;
+	int a_m, a_k, b_k, b_n, c_m, c_n, y_m, y_n;
+	int rank; // of the batch axes
+	int dims[PK_CU_RANK], a[PK_CU_RANK], b[PK_CU_RANK], y[PK_CU_RANK];
+	int has_c;
+	float alpha, beta;
+};
+
+// Reductions along some axes for each position of the others. A block of PK_CU_BLOCK threads
+// holds PK_CU_BLOCK / parts positions with `parts` threads each, a power of two; `apart` is the
+// distance between the threads of one position: 1 where the reduced axis is contiguous (lines are
+// then read along it), else the number of positions (lines are read across positions).
+struct pk_cu_rows {
+	int rows, n; // positions, elements reduced
+	int parts, apart;
+	int rank, reduced_rank;
+	int dims[PK_CU_RANK], x[PK_CU_RANK], y[PK_CU_RANK], scale[PK_CU_RANK];
+	int reduced_dims[4], reduced_x[4], reduced_y[4], reduced_scale[4];
+	int fn;    // reduce and softmax: enum pk_fn
+	int flags; // enum pk_cu_rows_flags
+	float epsilon;
+};
+enum pk_cu_rows_flags {
+	PK_CU_HAS_BIAS = 1,
+	PK_CU_SELECT_LAST = 2,
+	PK_CU_LARGEST = 4,
+};
+
+// One tap of a resize: offset along its axis (elements; -1: extrapolate) and weight.
+struct pk_cu_tap {
+	int at;
+	float weight;
+};
+// Resize by taps along two axes. vectors of channels as in struct pk_cu_pool.
+struct pk_cu_resize {
+	int n, vectors, channels;
+	int out[2], taps[2], table[2]; // per axis: taps of an output, where its table begins
+	int x_n, x_c, y_n, y_c, y_s[2];
+	float outside;
+};
+
+// Elementwise between floats and quantised integers.
+struct pk_cu_quant {
+	int rank, n, has_zero;
+	int dims[PK_CU_RANK], x[PK_CU_RANK], y[PK_CU_RANK], scale[PK_CU_RANK];
+};
+
+// What an integer convolution's packed weights begin with; then int bias[] and float mult[] by
+// output channel, then short weights [kernel cell][input channel of the group][output channel].
+struct pk_cu_qconv_head {
+	float y_scale;
+	int x_zero, y_zero, has_scale;
 };

@@ -18,10 +18,31 @@
 	X(depth_to_space_copy)                                                                     \
 	X(space_to_depth_copy)                                                                     \
 	X(concat_copy)                                                                             \
-	X(reshape_copy)                                                                            \
 	X(reshape_nhwc)                                                                            \
+	X(reshape_copy)                                                                            \
 	X(identity_copy)                                                                           \
-	X(pool_window)
+	X(gather_index)                                                                            \
+	X(gather_elements_index)                                                                   \
+	X(pad_map)                                                                                 \
+	X(resize_map)                                                                              \
+	X(resize_taps)                                                                             \
+	X(pool_window)                                                                             \
+	X(conv_depthwise_nhwc)                                                                     \
+	X(conv_stem)                                                                               \
+	X(conv_direct)                                                                             \
+	X(conv_transpose_direct)                                                                   \
+	X(qconv_direct)                                                                            \
+	X(gemm_tile)                                                                               \
+	X(matmul_tile)                                                                             \
+	X(softmax_rows)                                                                            \
+	X(layer_norm_rows)                                                                         \
+	X(instance_norm_rows)                                                                      \
+	X(batch_norm_rows)                                                                         \
+	X(reduce_rows)                                                                             \
+	X(arg_reduce_rows)                                                                         \
+	X(top_k_count)                                                                             \
+	X(quantize_element)                                                                        \
+	X(dequantize_element)
 
 #define X(name) extern const struct pk_cuda_row pk_cuda_row_##name;
 PK_CUDA_ROW_LIST(X)

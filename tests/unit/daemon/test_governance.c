@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // What governs builds: the folder they write to, the mark over boots, control groups.
 #include <errno.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "daemon/boot_mark.h"
 #include "daemon/build_folder.h"
 #include "daemon/cgroup.h"
+#include "daemon/step_back.h"
 #include "tests/unit/daemon/support.h"
 
 static char *path_of(const char *folder, const char *name)
@@ -183,7 +188,7 @@ static void lay_out_group(const char *root)
 {
 	static const char *const files[] = {"cgroup.subtree_control", "control/cgroup.procs",
 		"build/cgroup.procs", "build/memory.max", "build/memory.oom.group",
-		"build/cpu.weight"};
+		"build/cpu.weight", "build/cpu.idle"};
 	put(root, "proc/self/cgroup", "3:cpu:/old\n0::/system.slice/picketd.service\n");
 	for (size_t i = 0; i < PK_ARRAY_LEN(files); i++) {
 		char name[128];
@@ -219,6 +224,9 @@ static void test_group_limits_the_builder(void **ctx)
 	assert_group_file(root, "build/memory.max", "1073741824");
 	assert_group_file(root, "build/memory.oom.group", "1");
 	assert_group_file(root, "build/cpu.weight", "20");
+	assert_group_file(root, "build/cpu.idle", "0");
+	assert_int_equal(pk_cgroup_set_idle(group, "build", true), 0);
+	assert_group_file(root, "build/cpu.idle", "1");
 	assert_int_equal(pk_cgroup_oom_kills(group, "build"), 3);
 	assert_int_equal(pk_cgroup_oom_kills(group, "worker"), 0);
 	assert_int_equal(pk_cgroup_oom_kills(NULL, "build"), 0);
@@ -240,6 +248,34 @@ static void test_group_that_was_not_delegated(void **ctx)
 	remove_folder(root);
 }
 
+// A child that gets nothing done while it steps back entirely shares the cores again.
+static void test_builder_steps_back_and_returns_when_it_starves(void **ctx)
+{
+	(void)ctx;
+	struct pk_step_back step = {0};
+	pid_t pid = fork();
+	if (pid == 0) {
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0);
+	bool steps_back = pk_step_back_begin(&step, pid, NULL, NULL);
+	assert_int_equal(sched_getscheduler(pid), steps_back ? SCHED_IDLE : SCHED_OTHER);
+	int64_t now_ns = pk_now_ns();
+	assert_false(pk_step_back_check(&step, now_ns + PK_NS_PER_S)); // too early to say
+	if (steps_back) {
+		assert_false(pk_step_back_check(&step, now_ns + 60 * PK_NS_PER_S)); // was paused
+		assert_int_equal(sched_getscheduler(pid), SCHED_IDLE);
+	}
+	assert_int_equal(pk_step_back_check(&step, now_ns + 66 * PK_NS_PER_S), steps_back);
+	assert_int_equal(sched_getscheduler(pid), SCHED_OTHER);
+	assert_false(pk_step_back_check(&step, now_ns + 72 * PK_NS_PER_S)); // once
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	if (!steps_back)
+		print_message("RLIMIT_NICE does not let idle scheduling be left: not tried\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_folder_gives_out_only_what_was_made),
 		cmocka_unit_test(test_group_limits_the_builder),
 		cmocka_unit_test(test_group_that_was_not_delegated),
+		cmocka_unit_test(test_builder_steps_back_and_returns_when_it_starves),
 	};
 	return cmocka_run_group_tests_name("daemon/governance", tests, NULL, NULL);
 }

@@ -73,6 +73,11 @@ static void fill_all(struct pk_state *state)
 	fill(record->previous.digest, 2);
 	fill(record->candidate.digest, 3);
 	fill(record->pinned, 4);
+	record->n_older = PK_UP_MAX_OLDER;
+	for (int i = 0; i < PK_UP_MAX_OLDER; i++) {
+		fill(record->older[i].digest, 50 + i);
+		record->older[i].seq = PK_UP_MAX_SEQ - 1 - i;
+	}
 	fill(record->seq_digest, 5);
 	record->active.seq = 16;
 	record->candidate.seq = record->seq_high = PK_UP_MAX_SEQ;
