@@ -149,6 +149,7 @@ struct pk_model_config {
 	bool cpu_ok;    // cpu meanwhile is useful; else passthrough until the engine is ready
 	double conf;    // overrides the card's confidence threshold; < 0: the card's
 	double rollout; // percent of the fleet that takes new models
+	bool int8;      // precision: int8; else fp32
 	int keep;       // models before the active one that stay in the store
 	struct pk_poll_config poll;
 	struct pk_window_config window;
