@@ -86,7 +86,11 @@ def run_models(models, options, work, notes):
             continue
         with tempfile.TemporaryDirectory(prefix="picket-bench-") as folder:
             for threads in options.threads:
-                row = one_row(model, engine, threads, options, folder, notes)
+                try:
+                    row = one_row(model, engine, threads, options, folder, notes)
+                except contenders.Failed as why:
+                    notes.setdefault(f"{threads} threads", {})[model.name] = str(why)
+                    continue
                 rows.append(row)
                 say(f"bench:   {report.one_line(row)}")
     return rows
@@ -105,7 +109,11 @@ def summary(rows):
         found[f"worst_{threads}t"] = min(ratios, default=None)
     first = [r for r in rows if r["threads"] == 1]
     found["geomean_best_other_1t"] = geomean(
-        [r["ratio_best_other"] for r in first if "ratio_best_other" in r]
+        [
+            r["ratio_best_other"]
+            for r in first
+            if "ratio_best_other" in r and r["precision"] == "fp32"
+        ]
     )
     for name in ("yolov8n", "yolov8n_qdq", "resnet50_qdq"):
         found[f"{name}_1t"] = next((r.get("ratio") for r in first if r["name"] == name), None)
@@ -152,6 +160,7 @@ def main():
         sys.exit(f"bench: no model matches {options.pattern}")
     models = entrants.fetch(wanted, work, notes)
     figures = {"machine": report.machine(), "rounds": options.rounds, "notes": notes}
+    figures["n_entrants"] = [len(models), len(entrants.TABLE)]
     figures["models"] = run_models(models, options, work, notes)
     figures.update(summary(figures["models"]))
     if not options.no_extras:
