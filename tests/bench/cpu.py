@@ -131,7 +131,7 @@ def parse_args():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, help="default: 9, with --quick 3")
     parser.add_argument("--seconds", type=float, default=0.3, help="of each slot")
-    parser.add_argument("--no-extras", action="store_true", help="only the models")
+    parser.add_argument("--extras", action="store_true", help="also with --models all else")
     parser.add_argument("--write-docs", action="store_true", help="although not all models ran")
     options = parser.parse_args()
     build = os.environ.get("PICKET_BUILD", os.path.join(TOP, "build/release"))
@@ -142,7 +142,7 @@ def parse_args():
     options.threads = [int(n) for n in options.threads.split(",")]
     is_whole = not (options.quick or options.models)
     options.write_docs = options.write_docs or is_whole
-    options.no_extras = options.no_extras or bool(options.models)
+    options.extras = options.extras or not options.models
     options.pattern = options.models or (QUICK if options.quick else "")
     unknown = set(options.peers) - set(PEERS)
     if unknown:
@@ -163,7 +163,7 @@ def main():
     figures["n_entrants"] = [len(models), len(entrants.TABLE)]
     figures["models"] = run_models(models, options, work, notes)
     figures.update(summary(figures["models"]))
-    if not options.no_extras:
+    if options.extras:
         figures.update(extras.measure(options, work, notes, say))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as f:
