@@ -22,7 +22,7 @@
 
 int pk_block_preferred(void)
 {
-	if (pk_tile_has_avx512(), 2)
+	if (pk_tile_has_avx512())
 		return PK_BLOCK_LANES_AVX512;
 	return pk_tile_has_avx2() ? PK_BLOCK_LANES_AVX2 : PK_BLOCK_LANES_PLAIN;
 }
