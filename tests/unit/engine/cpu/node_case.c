@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "engine/ir/layout.h"
+
 #define GUARD      64 // bytes before and after; keeps the 64-byte alignment
 #define GUARD_BYTE 0xa5
 
@@ -148,7 +150,7 @@ static void run_row(struct node_case *c, const struct pk_cpu_kernel *kernel, int
 	const void *operands[NODE_CASE_MAX];
 	assert_true(kernel->supports(c->node));
 	for (int i = 0; i < c->node->n_outputs; i++) {
-		sizes[i] = pk_tensor_bytes(c->node->outputs[i]->dtype, &c->node->outputs[i]->shape);
+		sizes[i] = pk_layout_bytes(c->node->outputs[i]);
 		guards[i] = guarded(sizes[i]);
 		data[i] = guards[i] + GUARD;
 	}
@@ -213,15 +215,21 @@ static void check_in_place(struct node_case *c, const struct pk_cpu_kernel *kern
 	free(apart[0]);
 }
 
+void node_case_run_shared(
+	struct node_case *c, const struct pk_cpu_kernel *kernel, bool shared, void *outputs[2])
+{
+	static struct pk_cpu_pool *pool; // of the whole program
+	if (shared && !pool)
+		assert_int_equal(pk_cpu_pool_create(3, &pool, NULL), 0);
+	run_row(c, kernel, -1, shared ? pool : NULL, outputs);
+}
+
 // Three threads give the same bytes as one.
 static void check_threads(struct node_case *c, const struct pk_cpu_kernel *kernel)
 {
-	static struct pk_cpu_pool *pool; // of the whole program
 	void *alone[2] = {NULL}, *shared[2] = {NULL};
-	if (!pool)
-		assert_int_equal(pk_cpu_pool_create(3, &pool, NULL), 0);
-	run_row(c, kernel, -1, NULL, alone);
-	run_row(c, kernel, -1, pool, shared);
+	node_case_run_shared(c, kernel, false, alone);
+	node_case_run_shared(c, kernel, true, shared);
 	for (int i = 0; i < c->node->n_outputs; i++) {
 		const struct pk_value *y = c->node->outputs[i];
 		if (memcmp(alone[i], shared[i], pk_tensor_bytes(y->dtype, &y->shape)) != 0)

@@ -44,6 +44,9 @@ void node_case_end(struct node_case *c);
 // Fails the test when guard bytes around outputs, workspace or packed weights change, or when
 // the row does not support the node.
 void node_case_run(struct node_case *c, const struct pk_cpu_kernel *kernel, void *outputs[2]);
+// The same; shared: on three threads.
+void node_case_run_shared(
+	struct node_case *c, const struct pk_cpu_kernel *kernel, bool shared, void *outputs[2]);
 // Output 0 by the reference row; to be freed.
 void *node_case_reference(struct node_case *c);
 // Runs every other row that supports the node and compares with the reference: f32 outputs within
