@@ -19,7 +19,7 @@ struct record {
 	char *tactic;
 	double us;
 	char *plan; // not NULL: this tactic won, and how it is made again
-	char *key; // op_key + '\n' + tactic: the table's key
+	char *key;  // op_key + '\n' + tactic: the table's key
 	UT_hash_handle hh;
 };
 
@@ -97,8 +97,8 @@ bool pk_timing_cache_winner(const struct pk_timing_cache *cache, const char *op_
 	const char **tactic, const char **plan)
 {
 	const struct record *record = find(cache, op_key, "");
-	const struct record *winner = record && record->plan ? find(cache, op_key, record->plan)
-							      : NULL;
+	const struct record *winner =
+		record && record->plan ? find(cache, op_key, record->plan) : NULL;
 	if (!winner || !winner->plan)
 		return false;
 	*tactic = winner->tactic;
@@ -107,8 +107,8 @@ bool pk_timing_cache_winner(const struct pk_timing_cache *cache, const char *op_
 }
 
 // A record without a tactic names the winner; the winner's own record holds the plan.
-static int put_plan(struct pk_timing_cache *cache, const char *op_key, const char *tactic,
-	const char *plan)
+static int put_plan(
+	struct pk_timing_cache *cache, const char *op_key, const char *tactic, const char *plan)
 {
 	struct record *record = find(cache, op_key, tactic);
 	char *copy = record ? strdup(plan) : NULL;

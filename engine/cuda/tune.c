@@ -126,13 +126,13 @@ static bool take_kept(struct search *search)
 {
 	struct pk_cuda_lab *lab = search->tuner->lab;
 	const char *tactic = NULL, *plan = NULL;
-	if (!pk_timing_cache_winner(search->tuner->build->timing, pk_buf_cstr(&search->key),
-		    &tactic, &plan))
+	if (!pk_timing_cache_winner(
+		    search->tuner->build->timing, pk_buf_cstr(&search->key), &tactic, &plan))
 		return false;
 	const struct pk_cuda_row *row = row_of(tactic);
 	struct pk_cuda_bytes json = {plan, strlen(plan)};
-	if (!row || row->op != search->trial.call->node->op ||
-		!row->supports(search->trial.call) || (row->plan != NULL) != (json.n > 0))
+	if (!row || row->op != search->trial.call->node->op || !row->supports(search->trial.call) ||
+		(row->plan != NULL) != (json.n > 0))
 		return false;
 	struct pk_cuda_trial trial = {search->trial.call, row, row->plan ? &json : NULL};
 	if (row->plan && lab->open_plan(lab, &trial, NULL) < 0)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cuda tuner: for each operation the fastest way that computes what the cpu's reference does.
 // Ways are rows of kernels and the plans of cuDNN rows. Each runs on the device and is compared
-// before it may win. Times, the winner and its plan are kept in the timing cache, whose header names
-// device, power mode and clocks: what is found there again costs neither search nor measuring.
+// before it may win. Times, the winner and its plan are kept in the timing cache, whose header
+// names device, power mode and clocks: what is found there again costs neither search nor
+// measuring.
 #pragma once
 
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "engine/cuda/lower.h"
 #include "engine/cuda/row.h"
 #include "engine/runtime.h"
 
@@ -28,14 +30,8 @@ struct pk_cuda_lab {
 	int (*each_plan)(struct pk_cuda_lab *lab, const struct pk_cuda_trial *trial,
 		const struct pk_cuda_plan_visit *visit, struct pk_err *err);
 	// Whether a kept plan still opens: 0, or -ESTALE and the like.
-	int (*open_plan)(struct pk_cuda_lab *lab, const struct pk_cuda_trial *trial,
-		struct pk_err *err);
-};
-
-// What an operation is to be carried out by.
-struct pk_cuda_choice {
-	const struct pk_cuda_row *row; // NULL: none does
-	struct pk_buf json;            // of a plan, else empty
+	int (*open_plan)(
+		struct pk_cuda_lab *lab, const struct pk_cuda_trial *trial, struct pk_err *err);
 };
 
 struct pk_cuda_tuner {
