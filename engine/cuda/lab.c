@@ -19,9 +19,17 @@
 #define N_RUNS              7
 #define MAX_REFERENCE_FLOPS INT64_C(200000000) // above: the cpu's fast rows, tested against it
 
+// An operation alone, made-up operands and what the cpu makes of them: the same for all its ways.
+struct subject {
+	const struct pk_node *node; // of the engine that is being built; NULL: none yet
+	struct pk_graph *graph;
+	void *inputs[MAX_OPERANDS], *expected[MAX_OPERANDS];
+};
+
 struct lab {
 	struct pk_cuda_lab base;
 	struct pk_cuda *cuda;
+	struct subject subject;
 };
 
 // A trial in the making.
@@ -29,12 +37,20 @@ struct bench {
 	struct lab *lab;
 	const struct pk_cuda_trial *trial;
 	struct pk_graph *graph; // as engines have it: with borders
-	struct pk_graph *plain;
-	void *inputs[MAX_OPERANDS], *expected[MAX_OPERANDS];
 	void *image;
 	struct pk_plan *plan;
 	void *loaded, *context;
 };
+
+static void subject_finish(struct subject *subject)
+{
+	for (int i = 0; i < MAX_OPERANDS; i++) {
+		free(subject->inputs[i]);
+		free(subject->expected[i]);
+	}
+	pk_graph_destroy(subject->graph);
+	*subject = (struct subject){0};
+}
 
 static void bench_finish(struct bench *bench)
 {
@@ -44,12 +60,7 @@ static void bench_finish(struct bench *bench)
 		pk_cuda_unload(bench->loaded);
 	pk_plan_close(bench->plan);
 	free(bench->image);
-	for (int i = 0; i < MAX_OPERANDS; i++) {
-		free(bench->inputs[i]);
-		free(bench->expected[i]);
-	}
 	pk_graph_destroy(bench->graph);
-	pk_graph_destroy(bench->plain);
 }
 
 static struct pk_value *add_operand(struct pk_graph *graph, const struct pk_node *node, int idx)
@@ -109,34 +120,50 @@ static void fill(const struct pk_value *value, uint32_t seed, void *data)
 	}
 }
 
-static int make_operands(struct bench *bench)
+static int make_operands(struct subject *subject)
 {
-	const struct pk_graph *graph = bench->plain;
+	const struct pk_graph *graph = subject->graph;
 	if (graph->n_inputs > MAX_OPERANDS || graph->n_outputs > MAX_OPERANDS)
 		return -ENOTSUP;
 	for (int i = 0; i < graph->n_inputs; i++) {
 		const struct pk_value *value = graph->inputs[i];
-		bench->inputs[i] = calloc(1, pk_tensor_bytes(value->dtype, &value->shape) + 1);
-		if (!bench->inputs[i])
+		subject->inputs[i] = calloc(1, pk_tensor_bytes(value->dtype, &value->shape) + 1);
+		if (!subject->inputs[i])
 			return -ENOMEM;
-		fill(value, (uint32_t)i + 1, bench->inputs[i]);
+		fill(value, (uint32_t)i + 1, subject->inputs[i]);
 	}
 	for (int i = 0; i < graph->n_outputs; i++) {
 		const struct pk_value *value = graph->outputs[i];
-		bench->expected[i] = calloc(1, pk_tensor_bytes(value->dtype, &value->shape) + 1);
-		if (!bench->expected[i])
+		subject->expected[i] = calloc(1, pk_tensor_bytes(value->dtype, &value->shape) + 1);
+		if (!subject->expected[i])
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int compute_expected(struct bench *bench, struct pk_err *err)
+static int compute_expected(struct subject *subject, struct pk_err *err)
 {
 	struct pk_cost cost;
-	pk_cost_of_graph(bench->plain, &cost);
+	pk_cost_of_graph(subject->graph, &cost);
 	const struct pk_eval_options options = {.fast = cost.flops > MAX_REFERENCE_FLOPS};
-	return pk_cpu_eval_with(
-		bench->plain, &options, (const void *const *)bench->inputs, bench->expected, err);
+	return pk_cpu_eval_with(subject->graph, &options, (const void *const *)subject->inputs,
+		subject->expected, err);
+}
+
+static int take_subject(struct subject *subject, const struct pk_node *node, struct pk_err *err)
+{
+	if (subject->node == node)
+		return 0;
+	subject_finish(subject);
+	subject->graph = pk_cuda_lab_graph(node);
+	if (!subject->graph)
+		return pk_fail(err, -ENOMEM, "out of memory");
+	int r = make_operands(subject);
+	if (r == 0)
+		r = compute_expected(subject, err);
+	if (r == 0)
+		subject->node = node;
+	return r;
 }
 
 // The borders of a trial by rank, its operation as the trial says.
@@ -233,9 +260,10 @@ bool pk_cuda_lab_agrees(const struct pk_value *output, enum pk_dtype float_type,
 
 static int run_once(struct bench *bench, struct pk_err *err)
 {
-	for (int i = 0; i < bench->plain->n_inputs; i++) {
-		const struct pk_value *value = bench->plain->inputs[i];
-		memcpy(pk_cuda_input(bench->context, 0, i), bench->inputs[i],
+	const struct subject *subject = &bench->lab->subject;
+	for (int i = 0; i < subject->graph->n_inputs; i++) {
+		const struct pk_value *value = subject->graph->inputs[i];
+		memcpy(pk_cuda_input(bench->context, 0, i), subject->inputs[i],
 			pk_tensor_bytes(value->dtype, &value->shape));
 	}
 	int r = pk_cuda_submit(bench->context, 0, err);
@@ -244,10 +272,11 @@ static int run_once(struct bench *bench, struct pk_err *err)
 
 static int check(struct bench *bench, struct pk_err *err)
 {
+	const struct subject *subject = &bench->lab->subject;
 	int r = run_once(bench, err);
-	for (int i = 0; r == 0 && i < bench->plain->n_outputs; i++) {
-		if (!pk_cuda_lab_agrees(bench->plain->outputs[i], bench->trial->call->float_type,
-			    bench->expected[i], pk_cuda_output(bench->context, 0, i)))
+	for (int i = 0; r == 0 && i < subject->graph->n_outputs; i++) {
+		if (!pk_cuda_lab_agrees(subject->graph->outputs[i], bench->trial->call->float_type,
+			    subject->expected[i], pk_cuda_output(bench->context, 0, i)))
 			r = pk_fail(err, -EBADE, "%s: output %d is not the reference's",
 				bench->trial->row->name, i);
 	}
@@ -302,14 +331,11 @@ static int try_way(
 	pk_cleanup(bench_finish) struct bench bench = {
 		.lab = pk_container_of(base, struct lab, base), .trial = trial};
 	bench.graph = pk_cuda_lab_graph(trial->call->node);
-	bench.plain = pk_cuda_lab_graph(trial->call->node);
-	if (!bench.graph || !bench.plain)
+	if (!bench.graph)
 		return pk_fail(err, -ENOMEM, "out of memory");
-	int r = make_operands(&bench);
+	int r = take_subject(&bench.lab->subject, trial->call->node, err);
 	if (r == 0)
 		r = load_engine(&bench, err);
-	if (r == 0)
-		r = compute_expected(&bench, err);
 	if (r == 0)
 		r = check(&bench, err);
 	return r < 0 ? r : measure(&bench, us, err);
@@ -345,6 +371,9 @@ struct pk_cuda_lab *pk_cuda_lab_create(struct pk_cuda *cuda)
 
 void pk_cuda_lab_destroy(struct pk_cuda_lab *base)
 {
-	if (base)
-		free(pk_container_of(base, struct lab, base));
+	if (!base)
+		return;
+	struct lab *lab = pk_container_of(base, struct lab, base);
+	subject_finish(&lab->subject);
+	free(lab);
 }

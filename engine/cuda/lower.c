@@ -193,17 +193,31 @@ static bool is_used(const struct pk_cuda_steps *steps, const struct pk_cuda_sour
 	return false;
 }
 
+// As compiled before on this device, or now.
+static int cubin_of(struct lowerer *l, const struct pk_cuda_source *source,
+	const struct pk_buf **out, struct pk_err *err)
+{
+	ptrdiff_t at = source - pk_cuda_sources;
+	struct pk_buf *cubin = at < PK_CUDA_MAX_SOURCES ? &l->cuda->cubins[at] : &l->piece;
+	*out = cubin;
+	if (cubin != &l->piece && cubin->len > 0)
+		return 0;
+	pk_buf_finish(cubin);
+	pk_buf_init(cubin, MAX_PIECE_BYTES);
+	return pk_nvrtc_compile(l->cuda, source, cubin, err);
+}
+
 static int add_cubins(struct lowerer *l, struct pk_err *err)
 {
 	int r = 0;
 	for (const struct pk_cuda_source *source = pk_cuda_sources; r == 0 && source->name;
 		source++) {
+		const struct pk_buf *cubin = NULL;
 		if (!is_used(l->steps, source))
 			continue;
-		pk_buf_clear(&l->piece);
-		r = pk_nvrtc_compile(l->cuda, source, &l->piece, err);
+		r = cubin_of(l, source, &cubin, err);
 		if (r == 0 &&
-			pk_cuda_section_add(l->code, source->name, l->piece.data, l->piece.len) < 0)
+			pk_cuda_section_add(l->code, source->name, cubin->data, cubin->len) < 0)
 			r = pk_fail(err, -ENOMEM, "out of memory");
 	}
 	return r;
