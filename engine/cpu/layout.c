@@ -88,8 +88,7 @@ static bool draft_runs(struct draft *draft, const struct pk_node *node)
 			!pk_layout_block_fits(value->dtype, &value->shape, draft->blocks[i]))
 			return false;
 	}
-	const struct pk_cpu_kernel *kernel = pk_cpu_kernel_default(&draft->node);
-	return kernel && kernel->rank > 0;
+	return pk_cpu_kernel_default(&draft->node) != NULL;
 }
 
 static bool is_picture(const struct pk_value *value)

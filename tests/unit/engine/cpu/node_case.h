@@ -54,5 +54,9 @@ void *node_case_reference(struct node_case *c);
 // too. Number of rows compared.
 int node_case_check_rows(struct node_case *c, double tolerance);
 
+// Runs every row that knows of layouts, with each choice of blocked operands and output that it
+// supports, and compares with the reference on plain ones. Number of runs.
+int node_case_check_blocks(struct node_case *c, double tolerance);
+
 // |a - b| <= tolerance * max(|b|) over n floats, NaN equal to NaN; fails the test with `what`.
 void assert_close(const float *a, const float *b, int64_t n, double tolerance, const char *what);
