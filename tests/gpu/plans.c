@@ -46,8 +46,8 @@ struct job {
 	struct pk_cudnn_device device;
 };
 
-static void add(struct job *job, const struct pk_cudnn_fusion *fusion, const char *model,
-	const char *node)
+static void add(
+	struct job *job, const struct pk_cudnn_fusion *fusion, const char *model, const char *node)
 {
 	pk_auto_buf struct pk_buf text;
 	pk_buf_init(&text, MAX_TEXT - 1);
@@ -77,16 +77,15 @@ static bool to_integer(struct pk_cudnn_fusion *fusion)
 	out.steps[0] = (struct pk_cudnn_step){.mode = PK_CUDNN_MUL, .operand = PK_CUDNN_SCALE};
 	memcpy(&out.steps[1], fusion->steps, (size_t)fusion->n_steps * sizeof(out.steps[0]));
 	out.n_steps = fusion->n_steps + 2;
-	out.steps[out.n_steps - 1] = (struct pk_cudnn_step){.mode = PK_CUDNN_MUL,
-		.operand = PK_CUDNN_SCALAR,
-		.scalar = out.n_scalars};
+	out.steps[out.n_steps - 1] = (struct pk_cudnn_step){
+		.mode = PK_CUDNN_MUL, .operand = PK_CUDNN_SCALAR, .scalar = out.n_scalars};
 	out.scalars[out.n_scalars++].source = PK_CUDNN_INVERSE_Y_SCALE;
 	*fusion = out;
 	return true;
 }
 
-static int collect_steps(struct job *job, struct pk_graph *graph, const char *model,
-	struct pk_err *err)
+static int collect_steps(
+	struct job *job, struct pk_graph *graph, const char *model, struct pk_err *err)
 {
 	pk_cleanup(pk_cuda_steps_finish) struct pk_cuda_steps steps = {0};
 	int r = pk_cuda_insert_borders(graph, err);
