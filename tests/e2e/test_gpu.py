@@ -43,7 +43,8 @@ class gpu_node:
 def double(**env: str) -> dict:
     if not os.path.isfile(KERNELS):
         raise story.Skip("the kernels are not built for the host: no C++ compiler")
-    return {"LD_LIBRARY_PATH": DOUBLE, "PICKET_FAKE_KERNELS": KERNELS, **env}
+    folders = f"{DOUBLE}:{os.path.dirname(KERNELS)}"
+    return {"LD_LIBRARY_PATH": folders, "PICKET_FAKE_KERNELS": KERNELS, **env}
 
 
 def has_driver() -> bool:
