@@ -43,7 +43,7 @@ static const char build_usage[] =
 	"usage: picketctl engine build [OPTIONS] MODEL.onnx\n\n"
 	"  --out FILE           the engine (default: MODEL.engine beside the model)\n"
 	"  --runtime NAME       cpu (default) or cuda\n"
-	"  --opt 0|1            0: no measuring; 1: measured (default)\n"
+	"  --opt 0|1|2          0: no measuring; 1: measured (default); 2: in the graph too\n"
 	"  --timing FILE        timing cache to use and extend\n"
 	"  --card FILE          model card to keep in the engine\n"
 	"  --shape NAME=DIMS    binds an open input (x=1x3x320x320) or dimension (N=1);\n"

@@ -83,8 +83,12 @@ static void on_model_fault(void *ctx, const char *model, int code, const char *c
 
 static void on_model_serving(void *ctx, const char *model, const char *rung, int64_t gap_ns)
 {
-	post(ctx, json_pack("{s:s, s:s, s:s, s:f}", "type", "serving", "model", model, "rung", rung,
-			  "gap_ms", (double)gap_ns / (double)PK_NS_PER_MS));
+	json_t *message =
+		json_pack("{s:s, s:s, s:s}", "type", "serving", "model", model, "rung", rung);
+	if (message && gap_ns >= 0)
+		json_object_set_new(
+			message, "gap_ms", json_real((double)gap_ns / (double)PK_NS_PER_MS));
+	post(ctx, message);
 }
 
 static void on_sink_fault(void *ctx, const char *sink, int code, const char *cause)
@@ -98,6 +102,13 @@ static void send_message(struct worker *worker, json_t *message)
 	int r = pk_channel_send(&worker->channel, message);
 	if (r < 0 && worker->error == 0)
 		worker->error = r;
+}
+
+// On the main thread, which is busy with just that.
+static void on_loading(void *ctx, const char *model, enum pk_load_phase phase)
+{
+	send_message(ctx, json_pack("{s:s, s:s, s:s}", "type", "busy", "model", model, "phase",
+				  pk_load_phase_name(phase)));
 }
 
 // All mistakes of a config in one line, for the answer; picketd has checked it before.
@@ -332,6 +343,7 @@ int main(int argc, char **argv)
 			.camera_note = on_camera_note,
 			.model_fault = on_model_fault,
 			.model_serving = on_model_serving,
+			.loading = on_loading,
 			.sink_fault = on_sink_fault},
 		.signal_fd = open_signals(),
 		.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),

@@ -31,6 +31,7 @@
 // worker → picketd
 //   {"v":1,"type":"hello","pid":N}
 //   {"v":1,"type":"busy"}   it begins with a config or an assignment, and may be silent meanwhile
+//   {"v":1,"type":"busy","model":"…","phase":"read"|"prepare"|"run"}   how far it is with an engine
 //   {"v":1,"type":"config_done","error":null|"…"}
 //   {"v":1,"type":"assign_done","model":"…","serial":N,"error":null|"…","code":0|-errno,
 //    "mismatch":"match"|"corrupt"|…}
@@ -40,7 +41,7 @@
 //   {"v":1,"type":"sink","name":"…","state":"ok"|"failing","cause":"…"}
 //   {"v":1,"type":"camera_note","name":"…","text":"…"}   an event that changes no state
 //   {"v":1,"type":"fault","model":"…","code":-errno,"cause":"…"}
-//   {"v":1,"type":"serving","model":"…","rung":"…","gap_ms":N}
+//   {"v":1,"type":"serving","model":"…","rung":"…","gap_ms":N}   no gap_ms: nothing was served before
 //
 // Members of a camera in a heartbeat: name, model, state, cause, captured, inferred, passthrough,
 // dropped, detections, restarts, sink_drops, skipped, late, copies (counts since the camera started), fps

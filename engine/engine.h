@@ -46,7 +46,7 @@ struct pk_build_options {
 	const char *runtime;     // "cpu", "cuda"
 	const char *engine_path; // written here, atomically
 	const char *timing_path; // timing cache file; NULL: none is kept
-	int opt_level;           // 0: default tactics, no measuring; 1: measured
+	int opt_level; // 0: default tactics, no measuring; 1: each measured; 2: in the graph too
 	struct pk_input_shape shapes[PK_ENGINE_MAX_BINDINGS];
 	size_t n_shapes;
 	const char *disabled_passes[PK_ENGINE_MAX_DISABLED];
@@ -84,6 +84,8 @@ struct pk_build_report {
 // runtime here; -EBADE: the gate refused the result; -ECANCELED; -ENOMEM; errno of files.
 int pk_engine_build(const struct pk_build_options *options, struct pk_build_report *report,
 	struct pk_err *err) pk_must_check;
+
+#define PK_CALIBRATION_MAX_BYTES (16u << 20) // of a record
 
 struct pk_calibrate_options {
 	const char *onnx_path;

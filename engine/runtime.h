@@ -33,7 +33,7 @@ struct pk_target {
 struct pk_runtime_build {
 	struct pk_graph
 		*graph; // optimised, owned by the caller; build annotates kernels and packing
-	int opt_level;  // 0: no measuring; 1: measure each operation
+	int opt_level;  // 0: no measuring; 1: each operation; 2: close calls in the graph too
 	struct pk_timing_cache *timing;
 	enum pk_dtype float_type; // of activations: PK_F32, or PK_F16 for PK_RUNTIME_FP16
 	// Called between measurements: done of total; non-zero cancels (-ECANCELED). May be NULL.

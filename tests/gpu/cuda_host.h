@@ -12,7 +12,8 @@
 #include <utility>
 
 #define PK_CUDA_HOST
-#define PK_INLINE static inline
+#define PK_INLINE   static inline
+#define PK_NOINLINE __attribute__((noinline))
 #define __global__
 #define __device__
 #define __shared__      static
@@ -46,6 +47,11 @@ static inline float __int_as_float(int bits)
 	float v;
 	memcpy(&v, &bits, sizeof(v));
 	return v;
+}
+
+static inline float __fdividef(float a, float b)
+{
+	return a / b;
 }
 
 #ifndef PK_HOST_LAUNCHER // the launcher itself knows no half floats

@@ -218,8 +218,7 @@ static size_t binary_workspace(const struct pk_node *node, int lanes)
 	return 0;
 }
 
-static void init_operand(
-	struct pk_block_binary *s, const struct pk_node *node, int idx, int lanes)
+static void init_operand(struct pk_block_binary *s, const struct pk_node *node, int idx, int lanes)
 {
 	enum operand kind = operand_of(node, idx, lanes);
 	const struct pk_shape *x = pk_check_in_shape(node, idx);
@@ -283,7 +282,7 @@ static int reorder_setup(
 }
 
 // Rows: the same functions bound to an instruction set's lanes.
-#define ROW(id, op_id, run_id, isa, suffix, lanes, has_isa, in_place_value)                        \
+#define ROW(id, op_id, run_id, isa, suffix, lanes, has_isa, order, in_place_value)                 \
 	static bool id##_supports_##isa(const struct pk_node *node)                                \
 	{                                                                                          \
 		return (has_isa) && id##_supports(node, lanes);                                    \
@@ -300,7 +299,7 @@ static int reorder_setup(
 	const struct pk_cpu_kernel pk_kernel_block_##id##suffix = {                                \
 		.op = op_id,                                                                       \
 		.name = "block_" #id #suffix,                                                      \
-		.rank = 200,                                                                       \
+		.rank = 200 + (order),                                                             \
 		.in_place = in_place_value,                                                        \
 		.blocked = true,                                                                   \
 		.supports = id##_supports_##isa,                                                   \
@@ -309,16 +308,16 @@ static int reorder_setup(
 		.run = pk_block_##run_id##_run_##isa,                                              \
 	};
 
-#define ROWS(isa, suffix, lanes, has_isa)                                                          \
-	ROW(pool, PK_OP_POOL, pool, isa, suffix, lanes, has_isa, false)                            \
-	ROW(resize, PK_OP_RESIZE, resize, isa, suffix, lanes, has_isa, false)                      \
-	ROW(reduce, PK_OP_REDUCE, reduce, isa, suffix, lanes, has_isa, false)                      \
-	ROW(binary, PK_OP_BINARY, binary, isa, suffix, lanes, has_isa, true)                       \
-	ROW(prelu, PK_OP_PRELU, binary, isa, suffix, lanes, has_isa, true)                         \
-	ROW(reorder, PK_OP_REORDER, reorder, isa, suffix, lanes, has_isa, false)
+#define ROWS(isa, suffix, lanes, has_isa, order)                                                   \
+	ROW(pool, PK_OP_POOL, pool, isa, suffix, lanes, has_isa, order, false)                     \
+	ROW(resize, PK_OP_RESIZE, resize, isa, suffix, lanes, has_isa, order, false)               \
+	ROW(reduce, PK_OP_REDUCE, reduce, isa, suffix, lanes, has_isa, order, false)               \
+	ROW(binary, PK_OP_BINARY, binary, isa, suffix, lanes, has_isa, order, true)                \
+	ROW(prelu, PK_OP_PRELU, binary, isa, suffix, lanes, has_isa, order, true)                  \
+	ROW(reorder, PK_OP_REORDER, reorder, isa, suffix, lanes, has_isa, order, false)
 
-ROWS(plain, , PK_BLOCK_LANES_PLAIN, true)
+ROWS(plain, , PK_BLOCK_LANES_PLAIN, true, 0)
 #if defined(__x86_64__)
-ROWS(avx2, _avx2, PK_BLOCK_LANES_AVX2, pk_tile_has_avx2())
-ROWS(avx512, _avx512, PK_BLOCK_LANES_AVX512, pk_tile_has_avx512())
+ROWS(avx2, _avx2, PK_BLOCK_LANES_AVX2, pk_tile_has_avx2(), 1)
+ROWS(avx512, _avx512, PK_BLOCK_LANES_AVX512, pk_tile_has_avx512(), 2)
 #endif

@@ -95,6 +95,8 @@
 	PK_KERNEL_AVX2(X, qconv_gemm_avx2)                                                         \
 	X(qconv_gemm)                                                                              \
 	X(qconv_ref)                                                                               \
+	PK_KERNEL_AVX2(X, qmatmul_pairs_avx2)                                                      \
+	X(qmatmul_pairs)                                                                           \
 	X(qmatmul_ref)                                                                             \
 	PK_KERNEL_AVX2(X, qbinary_line_avx2)                                                       \
 	X(qbinary_line)                                                                            \

@@ -12,7 +12,9 @@
 
 // Cells of a band: it stays in the second level cache beside the weights.
 #define BAND_CELLS (32 * 1024)
-// Columns that a tile may compute beyond the last one.
+// Bytes of tiles that are unfolded together, likewise.
+#define TILES_BYTES (96 * 1024)
+// Cells that copies may read beyond the last one.
 #define SLACK 64
 // A row of more cells than this is no picture's.
 #define PITCH_MAX (1 << 20)
@@ -26,6 +28,18 @@ static int64_t taps_per_cell(const struct pk_qconv_direct *s)
 static int64_t width_cells(const struct pk_qconv_direct *s)
 {
 	return (s->geom.kernel[2] + taps_per_cell(s) - 1) / taps_per_cell(s);
+}
+
+static void init_tiles(struct pk_qconv_direct *s)
+{
+	int64_t bytes = s->n_quads * PK_QCONV_TILE * 4;
+	s->n_tiles = PK_MIN(PK_MAX(TILES_BYTES / bytes, 1), PK_QCONV_CHUNK / PK_QCONV_TILE);
+	// Packed weights name quads; a damaged file may name what is none: the mask keeps it
+	// inside.
+	uint32_t size = 1;
+	while (size < s->n_quads)
+		size *= 2;
+	s->mask = size - 1;
 }
 
 static void init_band(struct pk_qconv_direct *s)
@@ -46,8 +60,12 @@ static void init_band(struct pk_qconv_direct *s)
 	s->plane = (s->phase_rows * s->pitch + 15) / 16;
 	s->plane = (s->plane | 1) * 16;
 	s->n_cells = s->n_chans * phases * s->plane + s->pitch + SLACK;
-	s->dense = phases == 1 && s->pitch == g->in[2] && !halo && !g->pad[1] && !g->pad[2] &&
-		   g->in[1] == g->out[1] && !s->fold_taps;
+	s->dense = phases == 1 && s->n_quads == s->n_chans && !g->pad[1] && !g->pad[2] &&
+		   g->in[1] == g->out[1] && g->in[2] == g->out[2] && !s->fold_taps && s->m > 1;
+	if (s->dense) {
+		s->band_rows = g->out[1];
+		s->n_cells = 0;
+	}
 }
 
 // Whether the taps' reach and the planes are of a size that this arithmetic was made for.
@@ -85,6 +103,7 @@ static bool init(struct pk_qconv_direct *s, const struct pk_node *node)
 	s->n_quads = s->n_chans * plane;
 	if (!size_ok(s))
 		return false;
+	init_tiles(s);
 	init_band(s);
 	return s->n_cells < INT32_MAX / 4;
 }
@@ -99,8 +118,8 @@ static size_t workspace(const struct pk_node *node)
 {
 	struct pk_qconv_direct s;
 	init(&s, node);
-	return (size_t)(s.n_cells + 2 * pk_qconv_row_cells(&s) +
-			2 * PK_QCONV_PANEL * PK_QCONV_CHUNK) *
+	return (size_t)(s.n_cells + pk_qconv_tile_cells(&s) + PK_QCONV_PANEL * PK_QCONV_CHUNK +
+			2 * pk_qconv_row_cells(&s)) *
 	       sizeof(uint32_t);
 }
 
@@ -211,16 +230,9 @@ static int setup(const struct pk_node *node, struct pk_arena *arena, const void 
 	if (!s)
 		return -ENOMEM;
 	init(s, node);
-	// Packed weights name quads; a damaged file may name what is none: the mask keeps it
-	// inside.
-	uint32_t n = 1;
-	while (n < s->n_quads)
-		n *= 2;
-	s->offsets_mask = n - 1;
-	s->offsets = pk_arena_array(arena, n, sizeof(*s->offsets));
+	s->offsets = pk_arena_array(arena, (size_t)s->n_quads, sizeof(*s->offsets));
 	if (!s->offsets)
 		return -ENOMEM;
-	memset(s->offsets, 0, n * sizeof(*s->offsets));
 	init_offsets(s);
 	*state = s;
 	return 0;

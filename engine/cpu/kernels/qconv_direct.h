@@ -12,9 +12,10 @@
 
 // A cell is a quad of bytes: the same place in four input channels, or, where a group has one input
 // channel, four taps that stand side by side. Bytes are 0..255 (i8: 128 more). A band of output
-// rows reads a band of the input in which each quad of taps is a constant offset and successive
-// output columns are successive cells: padded, and split in phases by the stride. Output column v
-// of a band is row * pitch + x; those with x beyond the output's width are computed and dropped.
+// rows reads a band of the input that is laid out in cells, padded, and split in phases by the
+// stride: each quad of taps is a constant offset, successive output columns are successive cells.
+// From there (or, where the input needs no band, from the input) the cells of PK_QCONV_TILE output
+// columns are put side by side, quad after quad: what a tile reads, in the order in which it does.
 struct pk_qconv_direct {
 	struct pk_window geom;
 	struct pk_quant quant;
@@ -24,19 +25,21 @@ struct pk_qconv_direct {
 	int64_t n_quads; // of channels and taps: length of a sum
 	int64_t band_rows, phase_rows, pitch;
 	int64_t plane;    // cells of one phase of one quad of channels
-	bool dense;       // the input's planes have that layout already
-	int64_t n_cells;  // of a band, with slack for a tile's overhang
-	int32_t *offsets; // of the quads, offsets_mask + 1 (a power of two) numbers
-	uint32_t offsets_mask;
+	bool dense;       // 1x1 on all of the input: no bands
+	int64_t n_cells;  // of a band, with slack for copies of whole vectors
+	int64_t n_tiles;  // that are unfolded together
+	uint32_t mask;    // a power of two, less 1: quads that packed weights name are below
+	int32_t *offsets; // of the quads in a band
 };
 
 // Rows of output channels that one panel of weights holds: of many channels, of one.
 #define PK_QCONV_PANEL 4
-// Columns that are finished together; a multiple of every tile's.
+// Columns of a tile, and those that are finished together.
+#define PK_QCONV_TILE  16
 #define PK_QCONV_CHUNK 256
 
-// A panel of weights, rows of them a quad. Where it is proved, u8 * i8 sums of the halves of a quad,
-// or of the halves of two, never leave i16:
+// A panel of weights, rows of them a quad. Where it is proved, u8 * i8 sums of the halves of a
+// quad, or of the halves of two, never leave i16:
 //   n_doubles of { uint32_t quads[2]; int8_t w[2][rows][4]; },
 //   n_singles of { uint32_t quads[rows]; int8_t w[rows][4]; }: one of its own for each row.
 // Else (all counts 0) quad after quad of int16_t w[2][rows][2]: bytes 0 and 2, then 1 and 3.
@@ -67,7 +70,11 @@ static inline int64_t pk_qconv_bias_bytes(const struct pk_qconv_direct *s)
 // Fills a panel from rows x n_quads x 4 weights (each within +-255): the shorter of both forms.
 void pk_qconv_pack_panel(const int16_t *weights, int64_t n_quads, int64_t rows, void *panel);
 
-// Workspace in bytes: cells, then one row of cells, then sums, then a row of bytes.
+// Workspace, in words: a band of cells, tiles, sums, a row of cells and one of bytes.
+static inline int64_t pk_qconv_tile_cells(const struct pk_qconv_direct *s)
+{
+	return (s->n_tiles * s->n_quads + s->mask + 2) * PK_QCONV_TILE;
+}
 static inline int64_t pk_qconv_row_cells(const struct pk_qconv_direct *s)
 {
 	return (s->pitch + 4 * s->geom.dilation[2]) * s->geom.stride[2] + 64;

@@ -9,7 +9,7 @@
 // Bytes of x are at most 255: weights of one sign that are added may come to 128, 255 * 128 fits.
 #define MAX_LOAD   128
 #define MAX_ROWS   PK_QCONV_PANEL
-#define CANDIDATES 16 // partners that are tried for one quad
+#define CANDIDATES 64 // partners that are tried for one quad
 
 // Vector operations that a row costs in a step of two quads, of one quad, of one quad of i16. A
 // remainder is a step of one quad and one row.
@@ -276,8 +276,8 @@ void pk_qconv_pack_panel(const int16_t *weights, int64_t n_quads, int64_t rows, 
 		.out = first,
 		.end = (unsigned char *)panel + bytes};
 	memset(panel, 0, (size_t)bytes);
-	// Without memory to sort in, i16 too.
-	if (!allocate(&p) || !make_quads(&p, weights) || !put_steps(&p)) {
+	// One channel has too few quads to sort; without memory to sort in, i16 too.
+	if (rows == 1 || !allocate(&p) || !make_quads(&p, weights) || !put_steps(&p)) {
 		p.head = (struct pk_qconv_panel){0};
 		memset(panel, 0, (size_t)bytes);
 		write_wide(weights, n_quads, rows, first);

@@ -3,8 +3,10 @@
 #include "engine/cpu/kernels/quant_fast.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/checked.h"
+#include "engine/cpu/kernels/gemm.h"
 #include "engine/cpu/kernels/kernel_list.h"
 #include "engine/cpu/kernels/tile.h"
 
@@ -69,6 +71,74 @@ static int qconv_setup(const struct pk_node *node, struct pk_arena *arena, const
 	return 0;
 }
 
+static bool qmatmul_init(struct pk_qmatmul_fast *s, const struct pk_node *node)
+{
+	struct pk_gemm g;
+	const struct pk_value *b = node->inputs[1], *zero = pk_check_input(node, PK_QUANT_W_ZERO);
+	if (!pk_gemm_init(&g, node) || !pk_quant_init(&s->quant, node, g.n) || !b->data ||
+		b->shape.rank != 2 || (zero && !zero->data) || g.k < 1 || g.n < 1)
+		return false;
+	s->k = g.k;
+	s->n = g.n;
+	s->rows = pk_shape_elements(pk_check_in_shape(node, 0)) / g.k;
+	s->n_pairs = (g.k + 1) / 2;
+	return pk_shape_elements(pk_check_out_shape(node)) == s->rows * s->n;
+}
+
+static bool qmatmul_supports(const struct pk_node *node)
+{
+	struct pk_qmatmul_fast s;
+	return qmatmul_init(&s, node);
+}
+
+static size_t qmatmul_workspace(const struct pk_node *node)
+{
+	struct pk_qmatmul_fast s;
+	qmatmul_init(&s, node);
+	return (size_t)(s.n_pairs * PK_QMATMUL_ROWS) * 2 * sizeof(int16_t);
+}
+
+static int64_t qmatmul_tiles(const struct pk_qmatmul_fast *s)
+{
+	return (s->n + PK_QMATMUL_COLUMNS - 1) / PK_QMATMUL_COLUMNS;
+}
+
+static size_t qmatmul_pack_bytes(const struct pk_node *node)
+{
+	struct pk_qmatmul_fast s;
+	qmatmul_init(&s, node);
+	return (size_t)(qmatmul_tiles(&s) * s.n_pairs * PK_QMATMUL_COLUMNS) * 2 * sizeof(int16_t);
+}
+
+static void qmatmul_pack(const struct pk_node *node, void *out)
+{
+	struct pk_qmatmul_fast s;
+	int16_t *to = out;
+	qmatmul_init(&s, node);
+	memset(out, 0, qmatmul_pack_bytes(node));
+	const struct pk_value *zero = pk_check_input(node, PK_QUANT_W_ZERO);
+	for (int64_t n = 0; n < s.n; n++) {
+		int32_t from =
+			zero ? pk_quant_get(s.quant.w, zero->data, n * s.quant.w_zero_step) : 0;
+		int16_t *tile = to + n / PK_QMATMUL_COLUMNS * s.n_pairs * 2 * PK_QMATMUL_COLUMNS;
+		for (int64_t k = 0; k < s.k; k++)
+			tile[(k / 2 * PK_QMATMUL_COLUMNS + n % PK_QMATMUL_COLUMNS) * 2 + k % 2] =
+				(int16_t)(pk_quant_get(
+						  s.quant.w, node->inputs[1]->data, k * s.n + n) -
+					  from);
+	}
+}
+
+static int qmatmul_setup(const struct pk_node *node, struct pk_arena *arena, const void **state)
+{
+	struct pk_qmatmul_fast *s = pk_arena_new(arena, struct pk_qmatmul_fast);
+	if (!s)
+		return -ENOMEM;
+	qmatmul_init(s, node);
+	*state = s;
+	return 0;
+}
+
 static bool line_init(struct pk_quant_line *s, const struct pk_node *node)
 {
 	const struct pk_value *zero = pk_check_input(node, 2);
@@ -114,6 +184,18 @@ static int line_setup(const struct pk_node *node, struct pk_arena *arena, const 
 		.setup = qconv_setup,                                                              \
 		.run = run_,                                                                       \
 	};
+#define QMATMUL(suffix, rank_, supports_, run_)                                                    \
+	const struct pk_cpu_kernel pk_kernel_qmatmul_pairs##suffix = {                             \
+		.op = PK_OP_QMATMUL,                                                               \
+		.name = "qmatmul_pairs" #suffix,                                                   \
+		.rank = rank_,                                                                     \
+		.supports = supports_,                                                             \
+		.workspace = qmatmul_workspace,                                                    \
+		.pack_bytes = qmatmul_pack_bytes,                                                  \
+		.pack = qmatmul_pack,                                                              \
+		.setup = qmatmul_setup,                                                            \
+		.run = run_,                                                                       \
+	};
 #define LINE(op_, name_, rank_, supports_, run_)                                                   \
 	const struct pk_cpu_kernel pk_kernel_##name_ = {                                           \
 		.op = op_,                                                                         \
@@ -125,6 +207,7 @@ static int line_setup(const struct pk_node *node, struct pk_arena *arena, const 
 	};
 
 QCONV(, 1, qconv_supports, pk_qconv_gemm_run_plain)
+QMATMUL(, 10, qmatmul_supports, pk_qmatmul_pairs_run_plain)
 LINE(PK_OP_QUANTIZE, quantize_line, 1, line_supports, pk_quantize_line_run_plain)
 LINE(PK_OP_DEQUANTIZE, dequantize_line, 1, line_supports, pk_dequantize_line_run_plain)
 
@@ -139,7 +222,13 @@ static bool line_supports_avx2(const struct pk_node *node)
 	return pk_tile_has_avx2() && line_supports(node);
 }
 
+static bool qmatmul_supports_avx2(const struct pk_node *node)
+{
+	return pk_tile_has_avx2() && qmatmul_supports(node);
+}
+
 QCONV(_avx2, 2, qconv_supports_avx2, pk_qconv_gemm_run_avx2)
+QMATMUL(_avx2, 110, qmatmul_supports_avx2, pk_qmatmul_pairs_run_avx2)
 LINE(PK_OP_QUANTIZE, quantize_line_avx2, 2, line_supports_avx2, pk_quantize_line_run_avx2)
 LINE(PK_OP_DEQUANTIZE, dequantize_line_avx2, 2, line_supports_avx2, pk_dequantize_line_run_avx2)
 #endif

@@ -34,6 +34,16 @@ struct pk_qbinary {
 	struct pk_walk walk; // operands: y, a, b
 };
 
+// a[rows, k] times a constant b[k, n], packed less its zero points in [tile][pair of k][column][2].
+struct pk_qmatmul_fast {
+	struct pk_quant quant;
+	int64_t rows, k, n;
+	int64_t n_pairs; // of k, the last one padded with 0
+};
+#define PK_QMATMUL_COLUMNS 16
+#define PK_QMATMUL_ROWS    4 // summed together
+
+void pk_qmatmul_pairs_run_plain(const struct pk_cpu_call *call);
 void pk_qconv_gemm_run_plain(const struct pk_cpu_call *call);
 void pk_quantize_line_run_plain(const struct pk_cpu_call *call);
 void pk_dequantize_line_run_plain(const struct pk_cpu_call *call);
@@ -42,6 +52,7 @@ void pk_qbinary_line_run_plain(const struct pk_cpu_call *call);
 void pk_qconv_gemm_run_avx2(const struct pk_cpu_call *call);
 void pk_quantize_line_run_avx2(const struct pk_cpu_call *call);
 void pk_dequantize_line_run_avx2(const struct pk_cpu_call *call);
+void pk_qmatmul_pairs_run_avx2(const struct pk_cpu_call *call);
 void pk_qbinary_line_run_avx2(const struct pk_cpu_call *call);
 void pk_lookup_line_run_avx2(const struct pk_cpu_call *call); // state: int64_t, bytes
 #endif
