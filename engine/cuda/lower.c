@@ -179,6 +179,7 @@ static int lower_step(struct lowerer *l, int at, struct pk_node *node, struct pk
 	if (r < 0)
 		return r;
 	node->kernel = step->row ? step->row->name : PK_CUDA_ISLAND_NAME;
+	l->build->n_islands += step->kind == PK_CUDA_STEP_ISLAND;
 	return step->row ? pack(l->steps->graph, step, node, err) : 0;
 }
 
