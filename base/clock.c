@@ -2,8 +2,10 @@
 // Time in int64_t nanoseconds.
 #include "base/clock.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t pk_clock_read(clockid_t id)
@@ -65,4 +67,24 @@ void pk_format_duration(int64_t ns, char out[PK_DURATION_MAX])
 		snprintf(out, PK_DURATION_MAX, "%s%u ms", sign, (unsigned)ms);
 	else
 		snprintf(out, PK_DURATION_MAX, "%s%u us", sign, (unsigned)(abs_ns / PK_NS_PER_US));
+}
+
+int pk_parse_utc(const char *text, int64_t *out_s)
+{
+	struct tm tm = {0};
+	const char *end =
+		strptime(text, strlen(text) > 10 ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%d", &tm);
+	char again[PK_ISO_TIME_MAX];
+	if (!end || *end)
+		return -EINVAL;
+	int64_t s = timegm(&tm);
+	if (s < 0 || s > INT64_MAX / PK_NS_PER_S)
+		return -EINVAL;
+	// strptime takes "2026-2-31" and signs, too: what is printed of it must be the same.
+	pk_format_iso_time(s * PK_NS_PER_S, again);
+	size_t n = strlen(text) > 10 ? 19 : 10;
+	if (strncmp(text, again, n) != 0)
+		return -EINVAL;
+	*out_s = s;
+	return 0;
 }

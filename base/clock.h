@@ -17,6 +17,10 @@ int64_t pk_realtime_ns(void); // CLOCK_REALTIME: may jump; never for timers
 #define PK_ISO_TIME_MAX 40
 void pk_format_iso_time(int64_t realtime_ns, char out[PK_ISO_TIME_MAX]);
 
+// "2026-11-30" (its first second) or "2026-11-30T19:24:27Z" into Unix time. -EINVAL: neither, or
+// not within 1970 … 2261.
+int pk_parse_utc(const char *text, int64_t *out_s);
+
 // "1h 02m", "3m 05s", "12.3 s", "45 ms" for people.
 #define PK_DURATION_MAX 32
 void pk_format_duration(int64_t ns, char out[PK_DURATION_MAX]);

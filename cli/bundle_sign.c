@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // picketctl bundle sign: adds a signature to the artifact in an OCI layout.
-#include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +7,12 @@
 #include "base/json.h"
 #include "cli/bundle_cmd.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
+#include "cli/print.h"
 #include "registry/sign.h"
 #include "registry/signature.h"
+
+#define VERB "bundle sign"
 
 static const char usage[] =
 	"usage: picketctl bundle sign oci:FOLDER:TAG --key KEY.pem [--format cosign|bundle] "
@@ -28,7 +30,7 @@ static const char usage[] =
 
 struct options {
 	const char *ref, *key, *format;
-	bool json, help;
+	bool json;
 };
 
 static const struct {
@@ -39,41 +41,20 @@ static const struct {
 	{"cosign", PK_SIGNATURE_COSIGN},
 };
 
-static int fail(const struct pk_err *err, int rc)
-{
-	fprintf(stderr, "picketctl: %s\n", pk_err_text(err, rc));
-	return PK_EXIT_FAIL;
-}
-
-static int wrong_usage(const char *why)
-{
-	fprintf(stderr, "picketctl: bundle sign: %s\nsee picketctl bundle sign --help\n", why);
-	return PK_EXIT_USAGE;
-}
-
 static int parse_options(int argc, char **argv, struct options *out)
 {
-	static const struct option longs[] = {
-		{"key", required_argument, NULL, 'k'},
-		{"format", required_argument, NULL, 'f'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+	const struct pk_option rows[] = {
+		PK_TEXT("key", &out->key),
+		PK_TEXT("format", &out->format),
+		PK_FLAG("json", &out->json),
 	};
-	int c;
-	optind = 0; // main has used getopt before
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		if (c == '?')
-			return -EINVAL;
-		out->json |= c == 'j';
-		out->help |= c == 'h';
-		if (c == 'k')
-			out->key = optarg;
-		if (c == 'f')
-			out->format = optarg;
-	}
-	out->ref = argv[optind];
-	return out->help || optind + 1 == argc ? 0 : -EINVAL;
+	const struct pk_verb_line line = {
+		VERB, usage, rows, PK_ARRAY_LEN(rows), 1, 1, "one artifact, oci:FOLDER:TAG"};
+	struct pk_words words;
+	int code = pk_options_parse(&line, argc, argv, &words);
+	if (code == PK_GO_ON)
+		out->ref = words.at[0];
+	return code;
 }
 
 static unsigned format_bit(const char *name)
@@ -112,7 +93,7 @@ static int sign(const struct options *options, const struct pk_ref *ref)
 	if (rc == 0)
 		rc = pk_sign_layout(ref, signer, format_bit(options->format), &result, &err);
 	if (rc < 0)
-		return fail(&err, rc);
+		return pk_print_failure(&err, rc);
 	print_result(options, signer, &result);
 	return fflush(stdout) == 0 ? PK_EXIT_OK : PK_EXIT_FAIL;
 }
@@ -122,19 +103,16 @@ int pk_bundle_cmd_sign(int argc, char **argv)
 	struct options options = {.format = "bundle"};
 	struct pk_ref ref;
 	struct pk_err err = {0};
-	if (parse_options(argc, argv, &options) < 0)
-		return wrong_usage("it takes one artifact, oci:FOLDER:TAG");
-	if (options.help) {
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
+	int code = parse_options(argc, argv, &options);
+	if (code != PK_GO_ON)
+		return code;
 	if (!options.key)
-		return wrong_usage("--key is required");
+		return pk_usage_mistake(VERB, "--key is required");
 	if (!format_bit(options.format))
-		return wrong_usage("--format takes bundle or cosign");
+		return pk_usage_mistake(VERB, "--format takes bundle or cosign");
 	if (pk_ref_parse(options.ref, &ref, &err) < 0)
-		return wrong_usage(err.text);
-	int code = sign(&options, &ref);
+		return pk_usage_mistake(VERB, err.text);
+	code = sign(&options, &ref);
 	pk_ref_finish(&ref);
 	return code;
 }

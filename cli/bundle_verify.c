@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // picketctl bundle verify: who signed an artifact, or a folder of files.
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +10,14 @@
 #include "base/json.h"
 #include "cli/bundle_cmd.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "cli/transfer.h"
 #include "registry/registry.h"
 #include "registry/signature.h"
 #include "registry/signature_oms.h"
+
+#define VERB "bundle verify"
 
 static const char usage[] =
 	"usage: picketctl bundle verify REF --key PUB.pem… [--name NAME] [--target CLASS]\n"
@@ -46,91 +48,52 @@ struct options {
 	const char *what, *oms, *format, *threshold;
 	struct pk_signature_policy policy;
 	struct pk_keyring keys;
-	bool json, help;
+	bool json;
 };
 
-static int fail(const struct pk_err *err, int rc)
+static const char *add_key(struct options *out, const char *path, bool revoked)
 {
-	fprintf(stderr, "picketctl: %s\n", pk_err_text(err, rc));
-	return PK_EXIT_FAIL;
-}
-
-static int wrong_usage(const char *why)
-{
-	fprintf(stderr, "picketctl: bundle verify: %s\nsee picketctl bundle verify --help\n", why);
-	return PK_EXIT_USAGE;
-}
-
-static int add_key(struct options *out, const char *path, bool revoked)
-{
-	struct pk_err err = {0};
+	static struct pk_err err;
 	const struct pk_key_rules rules = {.revoked = revoked};
-	int rc = pk_keyring_add(&out->keys, path, &rules, &err);
-	if (rc < 0)
-		fail(&err, rc);
-	return rc;
+	return pk_keyring_add(&out->keys, path, &rules, &err) < 0 ? err.text : NULL;
+}
+
+static const char *take_key(void *to, const char *path)
+{
+	return add_key(to, path, false);
+}
+
+static const char *take_revoked(void *to, const char *path)
+{
+	return add_key(to, path, true);
 }
 
 static int parse_options(int argc, char **argv, struct options *out)
 {
-	static const struct option longs[] = {
-		{"key", required_argument, NULL, 'k'},
-		{"revoked", required_argument, NULL, 'x'},
-		{"name", required_argument, NULL, 'n'},
-		{"target", required_argument, NULL, 't'},
-		{"threshold", required_argument, NULL, 'N'},
-		{"format", required_argument, NULL, 'f'},
-		{"oms", required_argument, NULL, 'o'},
-		{"config", required_argument, NULL, 'c'},
-		{"ca", required_argument, NULL, 'C'},
-		{"auth", required_argument, NULL, 'a'},
-		{"user", required_argument, NULL, 'u'},
-		{"password-file", required_argument, NULL, 'p'},
-		{"insecure", no_argument, NULL, 'i'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+	struct pk_registry_host *host = &out->transfer.host;
+	const struct pk_option rows[] = {
+		PK_CALL("key", take_key, out),
+		PK_CALL("revoked", take_revoked, out),
+		PK_TEXT("name", &out->policy.model_name),
+		PK_TEXT("target", &out->policy.target),
+		PK_TEXT("threshold", &out->threshold),
+		PK_TEXT("format", &out->format),
+		PK_TEXT("oms", &out->oms),
+		PK_TEXT("config", &out->transfer.config),
+		PK_TEXT("ca", &host->ca_path),
+		PK_TEXT("auth", &host->auth_path),
+		PK_TEXT("user", &host->user),
+		PK_TEXT("password-file", &host->password_path),
+		PK_FLAG("insecure", &host->insecure),
+		PK_FLAG("json", &out->json),
 	};
-	const struct {
-		int c;
-		const char **value;
-	} texts[] = {
-		{'n', &out->policy.model_name},
-		{'t', &out->policy.target},
-		{'N', &out->threshold},
-		{'f', &out->format},
-		{'o', &out->oms},
-		{'c', &out->transfer.config},
-	};
-	const struct {
-		int c;
-		char **value;
-	} host[] = {
-		{'C', &out->transfer.host.ca_path},
-		{'a', &out->transfer.host.auth_path},
-		{'u', &out->transfer.host.user},
-		{'p', &out->transfer.host.password_path},
-	};
-	int c;
-	int rc = 0;
-	optind = 0; // main has used getopt before
-	while (rc == 0 && (c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		if (c == '?')
-			return -EINVAL;
-		out->json |= c == 'j';
-		out->help |= c == 'h';
-		out->transfer.host.insecure |= c == 'i';
-		if (c == 'k' || c == 'x')
-			rc = add_key(out, optarg, c == 'x') < 0 ? -EKEYREJECTED : 0;
-		for (size_t i = 0; i < PK_ARRAY_LEN(texts); i++)
-			if (texts[i].c == c)
-				*texts[i].value = optarg;
-		for (size_t i = 0; i < PK_ARRAY_LEN(host); i++)
-			if (host[i].c == c)
-				*host[i].value = optarg;
-	}
-	out->what = argv[optind];
-	return rc < 0 || out->help || optind + 1 == argc ? rc : -EINVAL;
+	const struct pk_verb_line line = {VERB, usage, rows, PK_ARRAY_LEN(rows), 1, 1,
+		"one reference, or one folder with --oms"};
+	struct pk_words words;
+	int code = pk_options_parse(&line, argc, argv, &words);
+	if (code == PK_GO_ON)
+		out->what = words.at[0];
+	return code;
 }
 
 // NULL, or what is wrong with them.
@@ -223,7 +186,7 @@ static int print_answer(const struct options *options, const struct answer *answ
 	else if (answer->rc == 0)
 		print_text(answer);
 	else
-		fail(&answer->err, answer->rc);
+		(void)pk_print_failure(&answer->err, answer->rc);
 	return fflush(stdout) == 0 ? exit_code(answer->rc) : PK_EXIT_FAIL;
 }
 
@@ -258,7 +221,7 @@ static int verify(struct options *options)
 		return print_answer(options, &answer);
 	}
 	if (pk_ref_parse(options->what, &ref, &answer.err) < 0)
-		return wrong_usage(answer.err.text);
+		return pk_usage_mistake(VERB, answer.err.text);
 	int code = pk_transfer_prepare(&options->transfer, &ref);
 	if (code == PK_EXIT_OK) {
 		verify_artifact(options, &ref, &answer);
@@ -270,17 +233,11 @@ static int verify(struct options *options)
 
 static int run(int argc, char **argv, struct options *options)
 {
-	int rc = parse_options(argc, argv, options);
-	if (rc == -EKEYREJECTED)
-		return PK_EXIT_USAGE; // told
-	if (rc < 0)
-		return wrong_usage("it takes one artifact or folder");
-	if (options->help) {
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
+	int code = parse_options(argc, argv, options);
+	if (code != PK_GO_ON)
+		return code;
 	const char *why = take_policy(options);
-	return why ? wrong_usage(why) : verify(options);
+	return why ? pk_usage_mistake(VERB, why) : verify(options);
 }
 
 int pk_bundle_cmd_verify(int argc, char **argv)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // picketctl bundle: create packs a model with its card into an OCI layout; sign and verify are in
 // files of their own.
-#include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +8,13 @@
 #include "base/json.h"
 #include "cli/bundle_cmd.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
+#include "cli/print.h"
 #include "config/card.h"
 #include "registry/bundle.h"
 #include "registry/registry.h"
+
+#define CREATE "bundle create"
 
 static const char usage[] =
 	"usage: picketctl bundle create --onnx FILE --card FILE --out oci:FOLDER:TAG\n"
@@ -45,65 +47,25 @@ struct options {
 	struct pk_bundle_options bundle;
 	const char *out;
 	bool json;
-	bool help;
 };
-
-static int fail(const struct pk_err *err, int rc)
-{
-	fprintf(stderr, "picketctl: %s\n", pk_err_text(err, rc));
-	return PK_EXIT_FAIL;
-}
-
-static int wrong_usage(const char *why)
-{
-	fprintf(stderr, "picketctl: %s\nsee picketctl bundle --help\n", why);
-	return PK_EXIT_USAGE;
-}
 
 static int parse_options(int argc, char **argv, struct options *out)
 {
-	static const struct option longs[] = {
-		{"onnx", required_argument, NULL, 'o'},
-		{"card", required_argument, NULL, 'c'},
-		{"golden", required_argument, NULL, 'g'},
-		{"name", required_argument, NULL, 'n'},
-		{"seq", required_argument, NULL, 's'},
-		{"target", required_argument, NULL, 'T'},
-		{"rollout", required_argument, NULL, 'r'},
-		{"version", required_argument, NULL, 'v'},
-		{"created", required_argument, NULL, 't'},
-		{"out", required_argument, NULL, 'O'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
+	const struct pk_option rows[] = {
+		PK_TEXT("onnx", &out->bundle.onnx_path),
+		PK_TEXT("card", &out->bundle.card_path),
+		PK_TEXT("golden", &out->bundle.golden_dir),
+		PK_TEXT("name", &out->bundle.name),
+		PK_TEXT("seq", &out->bundle.seq),
+		PK_TEXT("target", &out->bundle.target),
+		PK_TEXT("rollout", &out->bundle.rollout),
+		PK_TEXT("version", &out->bundle.version),
+		PK_TEXT("created", &out->bundle.created),
+		PK_TEXT("out", &out->out),
+		PK_FLAG("json", &out->json),
 	};
-	const struct {
-		int c;
-		const char **value;
-	} texts[] = {
-		{'o', &out->bundle.onnx_path},
-		{'c', &out->bundle.card_path},
-		{'g', &out->bundle.golden_dir},
-		{'n', &out->bundle.name},
-		{'s', &out->bundle.seq},
-		{'T', &out->bundle.target},
-		{'r', &out->bundle.rollout},
-		{'v', &out->bundle.version},
-		{'t', &out->bundle.created},
-		{'O', &out->out},
-	};
-	int c;
-	optind = 0; // main has used getopt before
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		if (c == '?')
-			return -EINVAL;
-		out->json |= c == 'j';
-		out->help |= c == 'h';
-		for (size_t i = 0; i < PK_ARRAY_LEN(texts); i++)
-			if (texts[i].c == c)
-				*texts[i].value = optarg;
-	}
-	return optind == argc ? 0 : -EINVAL;
+	const struct pk_verb_line line = {CREATE, usage, rows, PK_ARRAY_LEN(rows), 0, 0, NULL};
+	return pk_options_parse(&line, argc, argv, NULL);
 }
 
 static struct pk_card *load_card(const char *path)
@@ -147,7 +109,7 @@ static int create_at(struct options *options, const struct pk_ref *ref)
 	options->bundle.tag = ref->tag;
 	int rc = pk_bundle_create(&options->bundle, &digest, &err);
 	if (rc < 0)
-		return fail(&err, rc);
+		return pk_print_failure(&err, rc);
 	print_result(options, &digest);
 	return fflush(stdout) == 0 ? PK_EXIT_OK : PK_EXIT_FAIL;
 }
@@ -157,21 +119,17 @@ static int cmd_create(int argc, char **argv)
 	struct options options = {0};
 	struct pk_ref ref;
 	struct pk_err err = {0};
-	if (parse_options(argc, argv, &options) < 0)
-		return wrong_usage("bundle create: unknown option or argument");
-	if (options.help) {
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
+	int code = parse_options(argc, argv, &options);
+	if (code != PK_GO_ON)
+		return code;
 	if (!options.bundle.onnx_path || !options.bundle.card_path || !options.out)
-		return wrong_usage("bundle create: --onnx, --card and --out are required");
+		return pk_usage_mistake(CREATE, "--onnx, --card and --out are required");
 	if (pk_ref_parse(options.out, &ref, &err) < 0)
-		return wrong_usage(err.text);
-	int code = PK_EXIT_USAGE;
+		return pk_usage_mistake(CREATE, err.text);
 	if (strcmp(ref.scheme, "oci") != 0)
-		wrong_usage("bundle create: --out takes oci:FOLDER:TAG");
+		code = pk_usage_mistake(CREATE, "--out takes oci:FOLDER:TAG");
 	else if (ref.has_digest || !ref.tag)
-		wrong_usage("bundle create: --out takes a tag, not a digest");
+		code = pk_usage_mistake(CREATE, "--out takes a tag, not a digest");
 	else
 		code = create_at(&options, &ref);
 	pk_ref_finish(&ref);
@@ -180,20 +138,10 @@ static int cmd_create(int argc, char **argv)
 
 int pk_cmd_bundle(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*run)(int argc, char **argv);
-	} verbs[] = {
+	static const struct pk_verb verbs[] = {
 		{"create", cmd_create},
 		{"sign", pk_bundle_cmd_sign},
 		{"verify", pk_bundle_cmd_verify},
 	};
-	for (size_t i = 0; argc > 1 && i < PK_ARRAY_LEN(verbs); i++)
-		if (strcmp(argv[1], verbs[i].name) == 0)
-			return verbs[i].run(argc - 1, argv + 1);
-	if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
-	return wrong_usage(argc > 1 ? "bundle: unknown verb" : "bundle: which verb?");
+	return PK_RUN_VERB("bundle", usage, verbs, argc, argv);
 }

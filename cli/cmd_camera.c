@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // picketctl camera test: looks at one camera for a few seconds, whether picketd runs or not.
-#include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,26 +10,24 @@
 #include "cli/camera_probe.h"
 #include "cli/camera_target.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "config/config.h"
 
-static void usage(FILE *out)
-{
-	fputs("usage: picketctl camera test [OPTIONS] NAME|ADDRESS\n\n"
-	      "Opens a camera for a few seconds and shows its formats, decoder, rate and jitter.\n"
-	      "NAME: a camera of the node's config. ADDRESS: rtsp://…, http://… (MJPEG),\n"
-	      "/dev/video0, csi:0, a video file, a folder or pattern of pictures, or test.\n"
-	      "A device that picketd has open cannot be opened a second time.\n\n"
-	      "  --seconds N           how long (default 5, at most 600)\n"
-	      "  --snapshot FILE.jpg   keep the last picture\n"
-	      "  --user NAME           for rtsp and http addresses\n"
-	      "  --password-file FILE  likewise\n"
-	      "  --udp                 rtsp over UDP\n"
-	      "  --insecure            any certificate will do\n"
-	      "  --json                the report as JSON\n\n"
-	      "Exit code 0: pictures came, 1: none, and why, 2: mistakes.\n",
-		out);
-}
+static const char usage[] =
+	"usage: picketctl camera test [OPTIONS] NAME|ADDRESS\n\n"
+	"Opens a camera for a few seconds and shows its formats, decoder, rate and jitter.\n"
+	"NAME: a camera of the node's config. ADDRESS: rtsp://…, http://… (MJPEG),\n"
+	"/dev/video0, csi:0, a video file, a folder or pattern of pictures, or test.\n"
+	"A device that picketd has open cannot be opened a second time.\n\n"
+	"  --seconds N           how long (default 5, at most 600)\n"
+	"  --snapshot FILE.jpg   keep the last picture\n"
+	"  --user NAME           for rtsp and http addresses\n"
+	"  --password-file FILE  likewise\n"
+	"  --udp                 rtsp over UDP\n"
+	"  --insecure            any certificate will do\n"
+	"  --json                the report as JSON\n\n"
+	"Exit code 0: pictures came, 1: none, and why, 2: mistakes.\n";
 
 struct arguments {
 	struct pk_camera_target target;
@@ -40,69 +36,26 @@ struct arguments {
 	bool json;
 };
 
-enum { OPT_SECONDS = 1, OPT_SNAPSHOT, OPT_USER, OPT_PASSWORD, OPT_UDP, OPT_INSECURE, OPT_JSON };
-
-static bool take_seconds(const char *text, double *out)
-{
-	char *end;
-	*out = strtod(text, &end);
-	return end != text && *end == '\0' && *out >= 0.1 && *out <= 600;
-}
-
-// False: not understood.
-static bool take_option(int c, struct arguments *out)
-{
-	switch (c) {
-	case OPT_SECONDS:
-		return take_seconds(optarg, &out->seconds);
-	case OPT_SNAPSHOT:
-		out->snapshot = optarg;
-		return true;
-	case OPT_USER:
-		out->target.user = optarg;
-		return true;
-	case OPT_PASSWORD:
-		out->target.password_file = optarg;
-		return true;
-	case OPT_UDP:
-	case OPT_INSECURE:
-	case OPT_JSON:
-		out->target.udp |= c == OPT_UDP;
-		out->target.insecure |= c == OPT_INSECURE;
-		out->json |= c == OPT_JSON;
-		return true;
-	default:
-		return false;
-	}
-}
-
-// -1, or the exit code.
+// PK_GO_ON, or the exit code.
 static int parse_arguments(int argc, char **argv, struct arguments *out)
 {
-	static const struct option options[] = {{"seconds", required_argument, NULL, OPT_SECONDS},
-		{"snapshot", required_argument, NULL, OPT_SNAPSHOT},
-		{"user", required_argument, NULL, OPT_USER},
-		{"password-file", required_argument, NULL, OPT_PASSWORD},
-		{"udp", no_argument, NULL, OPT_UDP}, {"insecure", no_argument, NULL, OPT_INSECURE},
-		{"json", no_argument, NULL, OPT_JSON}, {"help", no_argument, NULL, 'h'}, {0}};
 	*out = (struct arguments){.seconds = 5};
-	optind = 1;
-	for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-		if (c == 'h') {
-			usage(stdout);
-			return PK_EXIT_OK;
-		}
-		if (!take_option(c, out)) {
-			usage(stderr);
-			return PK_EXIT_USAGE;
-		}
-	}
-	if (optind + 1 != argc) {
-		usage(stderr);
-		return PK_EXIT_USAGE;
-	}
-	out->target.text = argv[optind];
-	return -1;
+	const struct pk_option rows[] = {
+		PK_NUMBER("seconds", &out->seconds, 0.1, 600),
+		PK_TEXT("snapshot", &out->snapshot),
+		PK_TEXT("user", &out->target.user),
+		PK_TEXT("password-file", &out->target.password_file),
+		PK_FLAG("udp", &out->target.udp),
+		PK_FLAG("insecure", &out->target.insecure),
+		PK_FLAG("json", &out->json),
+	};
+	const struct pk_verb_line line = {
+		"camera test", usage, rows, PK_ARRAY_LEN(rows), 1, 1, "one camera or address"};
+	struct pk_words words;
+	int code = pk_options_parse(&line, argc, argv, &words);
+	if (code == PK_GO_ON)
+		out->target.text = words.at[0];
+	return code;
 }
 
 static void print_streams(const json_t *r)
@@ -155,7 +108,7 @@ static int test(int argc, char **argv)
 {
 	struct arguments arguments;
 	int code = parse_arguments(argc, argv, &arguments);
-	if (code >= 0)
+	if (code != PK_GO_ON)
 		return code;
 	pk_auto_free char *config = NULL, *name = NULL;
 	struct pk_problems problems = {0};
@@ -181,9 +134,6 @@ static int test(int argc, char **argv)
 
 int pk_cmd_camera(int argc, char **argv)
 {
-	if (argc >= 2 && strcmp(argv[1], "test") == 0)
-		return test(argc - 1, argv + 1);
-	bool asked = argc >= 2 && strcmp(argv[1], "--help") == 0;
-	usage(asked ? stdout : stderr);
-	return asked ? PK_EXIT_OK : PK_EXIT_USAGE;
+	static const struct pk_verb verbs[] = {{"test", test}};
+	return PK_RUN_VERB("camera", usage, verbs, argc, argv);
 }

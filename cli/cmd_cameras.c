@@ -5,6 +5,7 @@
 
 #include "cli/client.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "daemon/control_api.h"
 
@@ -49,21 +50,22 @@ static void print_table(const json_t *answer)
 
 int pk_cmd_cameras(int argc, char **argv)
 {
-	struct pk_query_options options;
 	struct pk_answer answer;
 	struct pk_err err = {0};
-	if (pk_query_parse(argc, argv, "n", &options) < 0)
-		return PK_EXIT_USAGE;
-	if (options.help) {
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
+	struct pk_words words;
+	bool as_json = false;
+	const struct pk_option rows[] = {PK_FLAG("json", &as_json)};
+	const struct pk_verb_line line = {
+		"cameras", usage, rows, PK_ARRAY_LEN(rows), 0, 1, "one camera or none"};
+	int code = pk_options_parse(&line, argc, argv, &words);
+	if (code != PK_GO_ON)
+		return code;
 	pk_auto_free char *path =
-		options.name ? pk_client_path(PK_API_CAMERAS, options.name, NULL) : NULL;
+		words.n ? pk_client_path(PK_API_CAMERAS, words.at[0], NULL) : NULL;
 	int r = pk_client_get(path ? path : PK_API_CAMERAS, &answer, &err);
 	if (r < 0)
 		return pk_print_failure(&err, r);
-	if (options.json)
+	if (as_json)
 		puts(answer.text);
 	else
 		print_table(answer.json);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // picketctl card: proposes a model card for an ONNX file.
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "cli/card_infer.h"
 #include "cli/cmd.h"
 #include "cli/engine_args.h"
+#include "cli/options.h"
 #include "config/card.h"
 #include "engine/compile/compile.h"
 #include "engine/onnx/model.h"
@@ -18,27 +18,24 @@
 #define CARD_MAX_BYTES (1u << 20)
 #define TEXT_MAX       65536 // of one metadata value
 
-static void usage(FILE *out)
-{
-	fputs("usage: picketctl card infer [OPTIONS] MODEL.onnx\n\n"
-	      "Prints a model card that fits the file, from its shapes and metadata. What could "
-	      "mean "
-	      "two\n"
-	      "things is asked, never guessed; answer with options. Look the card over before you "
-	      "use it.\n\n"
-	      "  --out FILE           write it there\n"
-	      "  --name NAME          of the model (default: the file's)\n"
-	      "  --family NAME        yolox or raw, where the outputs do not say\n"
-	      "  --classes N          where the file does not say\n"
-	      "  --shape NAME=DIMS    binds an open input or dimension, as for `engine build`\n"
-	      "  --color rgb|bgr\n"
-	      "  --resize stretch|letterbox|center-crop\n"
-	      "  --scale S  --mean A,B,C  --std A,B,C\n"
-	      "  --activation none|sigmoid|softmax   of a classifier\n\n"
-	      "Exit code 0: a card; 1: not a picture model, or unreadable; 2: questions are "
-	      "open.\n",
-		out);
-}
+static const char usage[] =
+	"usage: picketctl card infer [OPTIONS] MODEL.onnx\n\n"
+	"Prints a model card that fits the file, from its shapes and metadata. What could "
+	"mean "
+	"two\n"
+	"things is asked, never guessed; answer with options. Look the card over before you "
+	"use it.\n\n"
+	"  --out FILE           write it there\n"
+	"  --name NAME          of the model (default: the file's)\n"
+	"  --family NAME        yolox or raw, where the outputs do not say\n"
+	"  --classes N          where the file does not say\n"
+	"  --shape NAME=DIMS    binds an open input or dimension, as for `engine build`\n"
+	"  --color rgb|bgr\n"
+	"  --resize stretch|letterbox|center-crop\n"
+	"  --scale S  --mean A,B,C  --std A,B,C\n"
+	"  --activation none|sigmoid|softmax   of a classifier\n\n"
+	"Exit code 0: a card; 1: not a picture model, or unreadable; 2: questions are "
+	"open.\n";
 
 struct arguments {
 	struct pk_card_choices choices;
@@ -54,83 +51,52 @@ static void arguments_finish(struct arguments *a)
 		free(a->shape_names[i]);
 }
 
-static bool add_shape(struct arguments *a, const char *text)
+static const char *add_shape(void *to, const char *text)
 {
+	struct arguments *a = to;
 	const char *equals = strchr(text, '=');
 	if (!equals || a->n_shapes == MAX_SHAPES)
-		return false;
+		return "NAME=1x3x320x320 is wanted";
 	struct pk_input_shape *shape = &a->shapes[a->n_shapes];
 	if (!pk_engine_args_dims(equals + 1, &shape->shape))
-		return false;
+		return "dimensions are numbers joined by x";
 	shape->name = a->shape_names[a->n_shapes] = strndup(text, (size_t)(equals - text));
 	a->n_shapes += shape->name != NULL;
-	return shape->name != NULL;
+	return shape->name ? NULL : "out of memory";
 }
 
-static bool parse_classes(const char *text, struct pk_card_choices *choices)
+static const char *take_classes(void *to, const char *text)
 {
+	struct pk_card_choices *choices = to;
 	char rest;
-	return sscanf(text, "%6d%c", &choices->classes, &rest) == 1 && choices->classes > 0;
+	bool right = sscanf(text, "%6d%c", &choices->classes, &rest) == 1 && choices->classes > 0;
+	return right ? NULL : "a number of classes is wanted";
 }
 
-// Where the text of an option goes; NULL: it is a number.
-static const char **text_of(struct arguments *a, int c)
-{
-	switch (c) {
-	case 'o':
-		return &a->out;
-	case 'n':
-		return &a->choices.name;
-	case 'f':
-		return &a->choices.family;
-	case 'c':
-		return &a->choices.color;
-	case 'r':
-		return &a->choices.resize;
-	case 's':
-		return &a->choices.scale;
-	case 'm':
-		return &a->choices.mean;
-	case 'd':
-		return &a->choices.std;
-	case 'a':
-		return &a->choices.activation;
-	default:
-		return NULL;
-	}
-}
-
+// PK_GO_ON, or the exit code.
 static int parse_arguments(int argc, char **argv, struct arguments *a)
 {
-	static const struct option options[] = {{"out", required_argument, NULL, 'o'},
-		{"name", required_argument, NULL, 'n'}, {"family", required_argument, NULL, 'f'},
-		{"color", required_argument, NULL, 'c'}, {"resize", required_argument, NULL, 'r'},
-		{"scale", required_argument, NULL, 's'}, {"mean", required_argument, NULL, 'm'},
-		{"std", required_argument, NULL, 'd'}, {"activation", required_argument, NULL, 'a'},
-		{"classes", required_argument, NULL, 'k'}, {"shape", required_argument, NULL, 'z'},
-		{"help", no_argument, NULL, 'h'}, {0}};
 	*a = (struct arguments){0};
-	optind = 1;
-	for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-		const char **text = text_of(a, c);
-		bool right = true;
-		if (text)
-			*text = optarg;
-		else if (c == 'k')
-			right = parse_classes(optarg, &a->choices);
-		else if (c == 'z')
-			right = add_shape(a, optarg);
-		if (c == 'h' || c == '?' || !right) {
-			usage(c == 'h' ? stdout : stderr);
-			return c == 'h' ? PK_EXIT_OK : PK_EXIT_USAGE;
-		}
-	}
-	a->path = argv[optind];
-	if (optind + 1 != argc) {
-		usage(stderr);
-		return PK_EXIT_USAGE;
-	}
-	return -1;
+	const struct pk_option rows[] = {
+		PK_TEXT("out", &a->out),
+		PK_TEXT("name", &a->choices.name),
+		PK_TEXT("family", &a->choices.family),
+		PK_TEXT("color", &a->choices.color),
+		PK_TEXT("resize", &a->choices.resize),
+		PK_TEXT("scale", &a->choices.scale),
+		PK_TEXT("mean", &a->choices.mean),
+		PK_TEXT("std", &a->choices.std),
+		PK_TEXT("activation", &a->choices.activation),
+		PK_CALL("classes", take_classes, &a->choices),
+		PK_CALL("shape", add_shape, a),
+	};
+	const struct pk_verb_line line = {
+		"card infer", usage, rows, PK_ARRAY_LEN(rows), 1, 1, "one ONNX file"};
+	struct pk_words words;
+	int code = pk_options_parse(&line, argc, argv, &words);
+	if (code == PK_GO_ON)
+		a->path = words.at[0];
+	return code;
 }
 
 // Text of the file as a string of the arena; NULL when it is too long.
@@ -229,11 +195,11 @@ static int infer(int argc, char **argv)
 	struct pk_err err = {0};
 	pk_auto_buf struct pk_buf card;
 	pk_auto_buf struct pk_buf questions;
-	int code = parse_arguments(argc, argv, &a);
-	if (code >= 0)
-		return code;
 	pk_buf_init(&card, CARD_MAX_BYTES);
 	pk_buf_init(&questions, CARD_MAX_BYTES);
+	int code = parse_arguments(argc, argv, &a);
+	if (code != PK_GO_ON)
+		return code;
 	pk_auto_free char *name = model_name(a.path);
 	if (!a.choices.name)
 		a.choices.name = name;
@@ -252,9 +218,6 @@ static int infer(int argc, char **argv)
 
 int pk_cmd_card(int argc, char **argv)
 {
-	if (argc >= 2 && strcmp(argv[1], "infer") == 0)
-		return infer(argc - 1, argv + 1);
-	bool asked = argc >= 2 && strcmp(argv[1], "--help") == 0;
-	usage(asked ? stdout : stderr);
-	return asked ? PK_EXIT_OK : PK_EXIT_USAGE;
+	static const struct pk_verb verbs[] = {{"infer", infer}};
+	return PK_RUN_VERB("card", usage, verbs, argc, argv);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // picketctl config: check one offline; plan, apply, confirm and take back the node's.
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,28 +9,26 @@
 #include "base/fs.h"
 #include "cli/cmd.h"
 #include "cli/config_node.h"
+#include "cli/options.h"
 #include "config/card.h"
 #include "config/config.h"
 
-static void usage(FILE *out)
-{
-	fputs("usage: picketctl config check [--card] [--json] [FILE]\n"
-	      "       picketctl config plan FILE [--json]\n"
-	      "       picketctl config apply FILE [--confirm TIME] [--json]\n"
-	      "       picketctl config confirm | revert\n\n"
-	      "Checks FILE (default: the node's picket.yaml and picket.d) and prints every mistake "
-	      "as\n"
-	      "file:line:col. Exit code 0: right, 2: mistakes, 1: could not be read.\n"
-	      "  --card   FILE is a model card\n"
-	      "  --json   {ok, problems: [{file, line, column, text}]}\n\n"
-	      "plan says what FILE would change and restart on the running node; apply makes it "
-	      "its\n"
-	      "picket.yaml. With --confirm TIME (60s, 5m) it is on trial: after that time the one\n"
-	      "before comes back by itself, also when picketd or the machine was started anew,\n"
-	      "unless `confirm` came and all cameras that ran before run again. revert does it "
-	      "now.\n",
-		out);
-}
+const char pk_config_usage[] =
+	"usage: picketctl config check [--card] [--json] [FILE]\n"
+	"       picketctl config plan FILE [--json]\n"
+	"       picketctl config apply FILE [--confirm TIME] [--json]\n"
+	"       picketctl config confirm | revert\n\n"
+	"Checks FILE (default: the node's picket.yaml and picket.d) and prints every mistake "
+	"as\n"
+	"file:line:col. Exit code 0: right, 2: mistakes, 1: could not be read.\n"
+	"  --card   FILE is a model card\n"
+	"  --json   {ok, problems: [{file, line, column, text}]}\n\n"
+	"plan says what FILE would change and restart on the running node; apply makes it "
+	"its\n"
+	"picket.yaml. With --confirm TIME (60s, 5m) it is on trial: after that time the one\n"
+	"before comes back by itself, also when picketd or the machine was started anew,\n"
+	"unless `confirm` came and all cameras that ran before run again. revert does it "
+	"now.\n";
 
 static void print_json(const struct pk_problems *problems)
 {
@@ -74,27 +71,18 @@ struct arguments {
 	const char *path; // NULL: the node's own config
 };
 
-// -1, or the exit code.
 static int parse_arguments(int argc, char **argv, struct arguments *out)
 {
-	static const struct option options[] = {{"card", no_argument, NULL, 'c'},
-		{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
 	*out = (struct arguments){0};
-	optind = 1;
-	for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-		if (c == 'h' || c == '?') {
-			usage(c == 'h' ? stdout : stderr);
-			return c == 'h' ? PK_EXIT_OK : PK_EXIT_USAGE;
-		}
-		out->card |= c == 'c';
-		out->json |= c == 'j';
-	}
-	out->path = optind < argc ? argv[optind] : NULL;
-	if (optind + 1 < argc || (out->card && !out->path)) {
-		usage(stderr);
-		return PK_EXIT_USAGE;
-	}
-	return -1;
+	const struct pk_option rows[] = {PK_FLAG("card", &out->card), PK_FLAG("json", &out->json)};
+	const struct pk_verb_line line = {
+		"config check", pk_config_usage, rows, PK_ARRAY_LEN(rows), 0, 1, "one file"};
+	struct pk_words words;
+	int code = pk_options_parse(&line, argc, argv, &words);
+	if (code != PK_GO_ON)
+		return code;
+	out->path = words.at[0];
+	return out->card && !out->path ? pk_usage_mistake(line.verb, "which card?") : PK_GO_ON;
 }
 
 static void report(const struct arguments *arguments, struct pk_problems *problems, int error)
@@ -114,7 +102,7 @@ static int check(int argc, char **argv)
 {
 	struct arguments arguments;
 	int code = parse_arguments(argc, argv, &arguments);
-	if (code >= 0)
+	if (code != PK_GO_ON)
 		return code;
 	struct pk_problems problems = {0};
 	int r = arguments.card ? check_card(arguments.path, &problems)
@@ -126,13 +114,12 @@ static int check(int argc, char **argv)
 
 int pk_cmd_config(int argc, char **argv)
 {
-	for (size_t i = 0; argc >= 2 && i < PK_ARRAY_LEN(pk_config_verbs); i++) {
-		if (strcmp(argv[1], pk_config_verbs[i]) == 0)
-			return pk_cmd_config_node(argc - 1, argv + 1);
-	}
-	if (argc >= 2 && strcmp(argv[1], "check") == 0)
-		return check(argc - 1, argv + 1);
-	bool asked = argc >= 2 && strcmp(argv[1], "--help") == 0;
-	usage(asked ? stdout : stderr);
-	return asked ? PK_EXIT_OK : PK_EXIT_USAGE;
+	static const struct pk_verb verbs[] = {
+		{"check", check},
+		{"plan", pk_config_plan_verb},
+		{"apply", pk_config_apply_verb},
+		{"confirm", pk_config_confirm_verb},
+		{"revert", pk_config_revert_verb},
+	};
+	return PK_RUN_VERB("config", pk_config_usage, verbs, argc, argv);
 }

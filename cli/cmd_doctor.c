@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // picketctl doctor: what a support engineer would look at first, with verdict and remedy.
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cmd.h"
 #include "cli/doctor.h"
+#include "cli/options.h"
 #include "cli/print.h"
 
 static const char usage[] =
@@ -36,19 +36,14 @@ static void print_rows(const json_t *rows)
 
 int pk_cmd_doctor(int argc, char **argv)
 {
-	static const struct option longs[] = {{"after-upgrade", no_argument, NULL, 'u'},
-		{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
 	bool upgrade = false, as_json = false;
 	struct pk_doctor doctor;
-	optind = 0;
-	for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
-		if (c == 'h' || c == '?') {
-			fputs(usage, c == 'h' ? stdout : stderr);
-			return c == 'h' ? PK_EXIT_OK : PK_EXIT_USAGE;
-		}
-		upgrade |= c == 'u';
-		as_json |= c == 'j';
-	}
+	const struct pk_option rows[] = {
+		PK_FLAG("after-upgrade", &upgrade), PK_FLAG("json", &as_json)};
+	const struct pk_verb_line line = {"doctor", usage, rows, PK_ARRAY_LEN(rows), 0, 0, NULL};
+	int code = pk_options_parse(&line, argc, argv, NULL);
+	if (code != PK_GO_ON)
+		return code;
 	pk_doctor_look(&doctor, upgrade);
 	bool ok = doctor.worst < PK_VERDICT_BAD;
 	if (as_json) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // picketctl engine: the verbs on engine files, and `build` and `check`.
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,59 +7,51 @@
 #include "base/clock.h"
 #include "cli/cmd.h"
 #include "cli/engine_args.h"
+#include "cli/options.h"
 
-static const struct {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *help;
-} verbs[] = {
-	{"build", pk_engine_build_verb, "MODEL.onnx → FILE.engine for this machine"},
-	{"calibrate", pk_engine_calibrate_verb, "sample frames → ranges for --precision int8"},
-	{"run", pk_engine_run_verb, "feed .npy files to an engine or model, get .npy files"},
-	{"inspect", pk_engine_inspect_verb, "what is in an engine file"},
-	{"check", pk_engine_check_verb, "would this model be accepted? per refused node: why"},
-	{"gate", pk_engine_gate_verb, "judge an engine against its model, as a table"},
-	{"diff", pk_engine_diff_verb, "what two engines differ in"},
-	{"bench", pk_engine_bench_verb, "latency over many runs"},
-	{"profile", pk_engine_profile_verb, "per layer: time, share, GFLOP/s, bytes"},
-	{"bisect", pk_engine_bisect_verb, "which pass or kernel row makes the result wrong"},
-};
-
-static void usage(FILE *out)
-{
-	fprintf(out, "usage: picketctl engine VERB [OPTIONS] FILE\n\n");
-	for (size_t i = 0; i < PK_ARRAY_LEN(verbs); i++)
-		fprintf(out, "  %-9s %s\n", verbs[i].name, verbs[i].help);
-	fprintf(out, "\n`picketctl engine VERB --help` lists the options.\n");
-}
+static const char usage[] = "usage: picketctl engine VERB [OPTIONS] FILE\n\n"
+			    "  build     MODEL.onnx → FILE.engine for this machine\n"
+			    "  calibrate sample frames → ranges for --precision int8\n"
+			    "  run       feed .npy files to an engine or model, get .npy files\n"
+			    "  inspect   what is in an engine file\n"
+			    "  check     would this model be accepted? per refused node: why\n"
+			    "  gate      judge an engine against its model, as a table\n"
+			    "  diff      what two engines differ in\n"
+			    "  bench     latency over many runs\n"
+			    "  profile   per layer: time, share, GFLOP/s, bytes\n"
+			    "  bisect    which pass or kernel row makes the result wrong\n"
+			    "\n`picketctl engine VERB --help` lists the options.\n";
 
 int pk_cmd_engine(int argc, char **argv)
 {
-	for (size_t i = 0; argc >= 2 && i < PK_ARRAY_LEN(verbs); i++) {
-		if (strcmp(argv[1], verbs[i].name) == 0)
-			return verbs[i].run(argc - 1, argv + 1);
-	}
-	bool asked = argc >= 2 && strcmp(argv[1], "--help") == 0;
-	usage(asked ? stdout : stderr);
-	return asked ? PK_EXIT_OK : PK_EXIT_USAGE;
+	static const struct pk_verb verbs[] = {
+		{"build", pk_engine_build_verb},
+		{"calibrate", pk_engine_calibrate_verb},
+		{"run", pk_engine_run_verb},
+		{"inspect", pk_engine_inspect_verb},
+		{"check", pk_engine_check_verb},
+		{"gate", pk_engine_gate_verb},
+		{"diff", pk_engine_diff_verb},
+		{"bench", pk_engine_bench_verb},
+		{"profile", pk_engine_profile_verb},
+		{"bisect", pk_engine_bisect_verb},
+	};
+	return PK_RUN_VERB("engine", usage, verbs, argc, argv);
 }
 
-static void build_usage(FILE *out)
-{
-	fputs("usage: picketctl engine build [OPTIONS] MODEL.onnx\n\n"
-	      "  --out FILE           the engine (default: MODEL.engine beside the model)\n"
-	      "  --runtime NAME       cpu (default)\n"
-	      "  --opt 0|1            0: no measuring; 1: measured (default)\n"
-	      "  --timing FILE        timing cache to use and extend\n"
-	      "  --card FILE          model card to keep in the engine\n"
-	      "  --shape NAME=DIMS    binds an open input (x=1x3x320x320) or dimension (N=1);\n"
-	      "                       x= or x=scalar: a single number\n"
-	      "  --precision NAME     fp32 (default) or int8\n"
-	      "  --calibration FILE   the ranges for int8: `picketctl engine calibrate`\n"
-	      "  --disable-pass NAME  leaves a graph pass out\n"
-	      "  --json               the report as JSON\n",
-		out);
-}
+static const char build_usage[] =
+	"usage: picketctl engine build [OPTIONS] MODEL.onnx\n\n"
+	"  --out FILE           the engine (default: MODEL.engine beside the model)\n"
+	"  --runtime NAME       cpu (default)\n"
+	"  --opt 0|1            0: no measuring; 1: measured (default)\n"
+	"  --timing FILE        timing cache to use and extend\n"
+	"  --card FILE          model card to keep in the engine\n"
+	"  --shape NAME=DIMS    binds an open input (x=1x3x320x320) or dimension (N=1);\n"
+	"                       x= or x=scalar: a single number\n"
+	"  --precision NAME     fp32 (default) or int8\n"
+	"  --calibration FILE   the ranges for int8: `picketctl engine calibrate`\n"
+	"  --disable-pass NAME  leaves a graph pass out\n"
+	"  --json               the report as JSON\n";
 
 static void print_build(const struct pk_build_report *report, const char *path, bool json)
 {
@@ -118,13 +109,10 @@ int pk_engine_build_verb(int argc, char **argv)
 	return PK_EXIT_OK;
 }
 
-static void check_usage(FILE *out)
-{
-	fputs("usage: picketctl engine check [--shape NAME=DIMS]... [--json] MODEL.onnx\n\n"
-	      "Exit code 0: would be accepted, 1: refused; every refused node is listed with "
-	      "why.\n",
-		out);
-}
+static const char check_usage[] =
+	"usage: picketctl engine check [--shape NAME=DIMS]... [--json] MODEL.onnx\n\n"
+	"Exit code 0: would be accepted, 1: refused; every refused node is listed with "
+	"why.\n";
 
 int pk_engine_check_verb(int argc, char **argv)
 {

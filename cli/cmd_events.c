@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "cli/client.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "daemon/control_api.h"
 
@@ -43,13 +44,17 @@ static int on_line(void *ctx, const char *text, size_t n)
 	return fflush(stdout) != 0;
 }
 
-static int print_list(const struct pk_query_options *options, int64_t *last_id)
+struct options {
+	bool json, follow;
+	const char *after;
+};
+
+static int print_list(const struct options *options, int64_t *last_id)
 {
 	struct pk_answer answer;
 	struct pk_err err = {0};
 	char path[96];
-	snprintf(path, sizeof(path), PK_API_EVENTS "?after=%.40s",
-		options->after ? options->after : "0");
+	snprintf(path, sizeof(path), PK_API_EVENTS "?after=%.40s", options->after);
 	int r = pk_client_get(path, &answer, &err);
 	if (r < 0)
 		return pk_print_failure(&err, r);
@@ -73,17 +78,20 @@ static int print_list(const struct pk_query_options *options, int64_t *last_id)
 
 int pk_cmd_events(int argc, char **argv)
 {
-	struct pk_query_options options;
+	struct options options = {.after = "0"};
 	struct pk_err err = {0};
 	int64_t last_id = 0;
 	char path[96];
-	if (pk_query_parse(argc, argv, "fa", &options) < 0)
-		return PK_EXIT_USAGE;
-	if (options.help) {
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
-	int code = print_list(&options, &last_id);
+	const struct pk_option rows[] = {
+		{.name = "follow", .letter = 'f', .to = &options.follow},
+		PK_TEXT("after", &options.after),
+		PK_FLAG("json", &options.json),
+	};
+	const struct pk_verb_line line = {"events", usage, rows, PK_ARRAY_LEN(rows), 0, 0, NULL};
+	int code = pk_options_parse(&line, argc, argv, NULL);
+	if (code != PK_GO_ON)
+		return code;
+	code = print_list(&options, &last_id);
 	if (code != PK_EXIT_OK || !options.follow)
 		return code;
 	snprintf(path, sizeof(path), PK_API_EVENTS "?follow=1&after=%lld", (long long)last_id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // picketctl key: makes signing keys and says which key a file holds.
 #include <errno.h>
-#include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
+#include "cli/print.h"
 #include "registry/signer.h"
 
 static const char usage[] =
@@ -23,51 +25,12 @@ static const char usage[] =
 	"  --kind   ecdsa-p256 (default; cosign can sign with it too) or ed25519\n"
 	"  --json   JSON instead of text\n";
 
-struct options {
-	const char *kind;
-	bool json, help;
-	char **args;
-	int n_args;
-};
+#define GENERATE "key generate"
+#define SHOW     "key show"
 
-static int fail(const struct pk_err *err, int rc)
+static void print_key(bool as_json, const char *path, const struct pk_key *key)
 {
-	fprintf(stderr, "picketctl: %s\n", pk_err_text(err, rc));
-	return PK_EXIT_FAIL;
-}
-
-static int wrong_usage(const char *why)
-{
-	fprintf(stderr, "picketctl: key: %s\nsee picketctl key --help\n", why);
-	return PK_EXIT_USAGE;
-}
-
-static int parse_options(int argc, char **argv, struct options *out)
-{
-	static const struct option longs[] = {
-		{"kind", required_argument, NULL, 'k'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{0},
-	};
-	int c;
-	optind = 0; // main has used getopt before
-	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
-		if (c == '?')
-			return -EINVAL;
-		out->json |= c == 'j';
-		out->help |= c == 'h';
-		if (c == 'k')
-			out->kind = optarg;
-	}
-	out->args = argv + optind;
-	out->n_args = argc - optind;
-	return 0;
-}
-
-static void print_key(const struct options *options, const char *path, const struct pk_key *key)
-{
-	if (!options->json) {
+	if (!as_json) {
 		printf("%s  %-10s  %s\n", pk_key_id(key), pk_key_kind(key), path);
 		return;
 	}
@@ -108,69 +71,60 @@ static int write_pair(const struct pk_signer *signer, const char *private_path,
 	return rc;
 }
 
-static int generate(const struct options *options)
+static int generate(int argc, char **argv)
 {
 	struct pk_err err = {0};
+	struct pk_words words;
+	const char *kind = "ecdsa-p256";
+	bool as_json = false;
 	pk_auto(pk_signer) signer = NULL;
 	pk_auto_free char *private_path = NULL;
 	pk_auto_free char *public_path = NULL;
-	if (options->n_args != 1)
-		return wrong_usage("generate takes one name");
-	if (asprintf(&private_path, "%s.key.pem", options->args[0]) < 0 ||
-		asprintf(&public_path, "%s.pub.pem", options->args[0]) < 0)
-		return fail(NULL, -ENOMEM);
-	int rc = pk_signer_generate(options->kind, &signer, &err);
+	const struct pk_option rows[] = {PK_TEXT("kind", &kind), PK_FLAG("json", &as_json)};
+	const struct pk_verb_line line = {
+		GENERATE, usage, rows, PK_ARRAY_LEN(rows), 1, 1, "one name"};
+	int code = pk_options_parse(&line, argc, argv, &words);
+	if (code != PK_GO_ON)
+		return code;
+	if (asprintf(&private_path, "%s.key.pem", words.at[0]) < 0 ||
+		asprintf(&public_path, "%s.pub.pem", words.at[0]) < 0)
+		return pk_print_failure(NULL, -ENOMEM);
+	int rc = pk_signer_generate(kind, &signer, &err);
 	if (rc == -EINVAL)
-		return wrong_usage(err.text);
+		return pk_usage_mistake(GENERATE, err.text);
 	if (rc == 0)
 		rc = write_pair(signer, private_path, public_path, &err);
 	if (rc < 0)
-		return fail(&err, rc);
-	print_key(options, public_path, pk_signer_key(signer));
+		return pk_print_failure(&err, rc);
+	print_key(as_json, public_path, pk_signer_key(signer));
 	return fflush(stdout) == 0 ? PK_EXIT_OK : PK_EXIT_FAIL;
 }
 
-static int show(const struct options *options)
+static int show(int argc, char **argv)
 {
-	int code = PK_EXIT_OK;
-	if (options->n_args < 1)
-		return wrong_usage("show takes at least one file");
-	for (int i = 0; i < options->n_args; i++) {
+	struct pk_words words;
+	bool as_json = false;
+	const struct pk_option rows[] = {PK_FLAG("json", &as_json)};
+	const struct pk_verb_line line = {
+		SHOW, usage, rows, PK_ARRAY_LEN(rows), 1, INT_MAX, "at least one file"};
+	int code = pk_options_parse(&line, argc, argv, &words);
+	if (code != PK_GO_ON)
+		return code;
+	code = PK_EXIT_OK;
+	for (int i = 0; i < words.n; i++) {
 		struct pk_err err = {0};
 		pk_auto(pk_key) key = NULL;
-		int rc = pk_key_load(options->args[i], &key, &err);
+		int rc = pk_key_load(words.at[i], &key, &err);
 		if (rc < 0)
-			code = fail(&err, rc);
+			code = pk_print_failure(&err, rc);
 		else
-			print_key(options, options->args[i], key);
+			print_key(as_json, words.at[i], key);
 	}
 	return fflush(stdout) == 0 ? code : PK_EXIT_FAIL;
 }
 
 int pk_cmd_key(int argc, char **argv)
 {
-	static const struct {
-		const char *name;
-		int (*run)(const struct options *options);
-	} verbs[] = {
-		{"generate", generate},
-		{"show", show},
-	};
-	struct options options = {.kind = "ecdsa-p256"};
-	const char *verb = argc > 1 ? argv[1] : "";
-	if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0) {
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
-	for (size_t i = 0; i < PK_ARRAY_LEN(verbs); i++) {
-		if (strcmp(verb, verbs[i].name) != 0)
-			continue;
-		if (parse_options(argc - 1, argv + 1, &options) < 0)
-			return wrong_usage("unknown option");
-		if (!options.help)
-			return verbs[i].run(&options);
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
-	return wrong_usage(argc > 1 ? "unknown verb" : "which verb?");
+	static const struct pk_verb verbs[] = {{"generate", generate}, {"show", show}};
+	return PK_RUN_VERB("key", usage, verbs, argc, argv);
 }

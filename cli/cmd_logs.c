@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // picketctl logs: Picket's records of the journal, by journalctl.
 #include <errno.h>
-#include <getopt.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "base/attr.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
 
 #define MAX_ARGUMENTS 24
 
@@ -50,49 +50,46 @@ static void add_match(struct command *command, const char *field, const char *va
 	add(command, match);
 }
 
-// 0, 1: help was asked for, -EINVAL.
+static const char *take_camera(void *command, const char *name)
+{
+	add_match(command, "PICKET_CAMERA", name);
+	return NULL;
+}
+
+static const char *take_model(void *command, const char *name)
+{
+	add_match(command, "PICKET_MODEL", name);
+	return NULL;
+}
+
 static int parse(int argc, char **argv, struct command *command)
 {
-	static const struct option longs[] = {{"follow", no_argument, NULL, 'f'},
-		{"lines", required_argument, NULL, 'n'}, {"camera", required_argument, NULL, 'c'},
-		{"model", required_argument, NULL, 'm'}, {"explain", no_argument, NULL, 'x'},
-		{"directory", required_argument, NULL, 'D'}, {"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'}, {0}};
-	const char *lines = "100";
-	optind = 0;
-	for (int c; (c = getopt_long(argc, argv, "fn:h", longs, NULL)) != -1;) {
-		switch (c) {
-		case 'f':
-			add(command, "--follow");
-			break;
-		case 'n':
-			lines = optarg;
-			break;
-		case 'c':
-			add_match(command, "PICKET_CAMERA", optarg);
-			break;
-		case 'm':
-			add_match(command, "PICKET_MODEL", optarg);
-			break;
-		case 'x':
-			add(command, "--catalog");
-			break;
-		case 'D':
-			add(command, "--directory");
-			add(command, optarg);
-			break;
-		case 'j':
-			add(command, "--output=json");
-			break;
-		case 'h':
-			return 1;
-		default:
-			return -EINVAL;
-		}
-	}
+	const char *lines = "100", *directory = NULL;
+	bool follow = false, explain = false, as_json = false;
+	const struct pk_option rows[] = {
+		{.name = "follow", .letter = 'f', .to = &follow},
+		{.name = "lines", .letter = 'n', .kind = PK_OPTION_TEXT, .to = &lines},
+		PK_CALL("camera", take_camera, command),
+		PK_CALL("model", take_model, command),
+		PK_FLAG("explain", &explain),
+		PK_TEXT("directory", &directory),
+		PK_FLAG("json", &as_json),
+	};
+	const struct pk_verb_line line = {"logs", usage, rows, PK_ARRAY_LEN(rows), 0, 0, NULL};
+	int code = pk_options_parse(&line, argc, argv, NULL);
+	if (follow)
+		add(command, "--follow");
+	if (explain)
+		add(command, "--catalog");
+	if (directory)
+		add(command, "--directory");
+	if (directory)
+		add(command, directory);
+	if (as_json)
+		add(command, "--output=json");
 	add(command, "--lines");
 	add(command, lines);
-	return optind < argc ? -EINVAL : 0;
+	return code;
 }
 
 int pk_cmd_logs(int argc, char **argv)
@@ -100,11 +97,9 @@ int pk_cmd_logs(int argc, char **argv)
 	struct command command = {.argv = {"journalctl", "--no-pager", "--quiet", "-t", "picketd",
 					  "-t", "picket-worker", "-t", "picket-build"},
 		.n = 9};
-	int r = parse(argc, argv, &command);
-	if (r != 0) {
-		fputs(usage, r > 0 ? stdout : stderr);
-		return r > 0 ? PK_EXIT_OK : PK_EXIT_USAGE;
-	}
+	int code = parse(argc, argv, &command);
+	if (code != PK_GO_ON)
+		return code;
 	execvp(command.argv[0], (char *const *)(uintptr_t)command.argv);
 	fprintf(stderr, "picketctl: journalctl: %s\n", strerror(errno));
 	for (size_t i = 0; i < command.n_owned; i++)

@@ -10,6 +10,7 @@
 #include "cli/client.h"
 #include "cli/cmd.h"
 #include "cli/model_follow.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "daemon/control_api.h"
 
@@ -159,42 +160,48 @@ static void print_history(const json_t *answer)
 struct verb {
 	const char *name, *method;
 	const char *suffix; // of the path; NULL: none
-	const char *takes;  // of pk_query_parse
+	int max_args;       // 1: the model's name, 2: a digest too, which --allow-downgrade is for
+	bool waits;         // unless --no-wait
 	const char *done;   // POST: what is said then
 	void (*print)(const json_t *answer);
 };
 
 static const struct verb verbs[] = {
-	{"list", "GET", NULL, "", NULL, print_list},
-	{"show", "GET", NULL, "n", NULL, print_one},
-	{"explain", "GET", "explain", "n", NULL, print_explain},
-	{"history", "GET", "history", "n", NULL, print_history},
-	{"check", "POST", "check", "n", "it is looked for", NULL},
-	{"pull", "POST", "pull", "nw", "it is looked for", NULL},
-	{"cancel", "POST", "cancel", "n", "the update is cancelled", NULL},
-	{"rollback", "POST", "rollback", "n", "back to the model before", NULL},
-	{"pin", "POST", "pin", "n2d", "pinned", NULL},
-	{"unpin", "POST", "unpin", "n", "follows its reference again", NULL},
-	{"rebuild", "POST", PK_API_REBUILD, "n", "its engine is built anew", NULL},
+	{"list", "GET", NULL, 0, false, NULL, print_list},
+	{"show", "GET", NULL, 1, false, NULL, print_one},
+	{"explain", "GET", "explain", 1, false, NULL, print_explain},
+	{"history", "GET", "history", 1, false, NULL, print_history},
+	{"check", "POST", "check", 1, false, "it is looked for", NULL},
+	{"pull", "POST", "pull", 1, true, "it is looked for", NULL},
+	{"cancel", "POST", "cancel", 1, false, "the update is cancelled", NULL},
+	{"rollback", "POST", "rollback", 1, false, "back to the model before", NULL},
+	{"pin", "POST", "pin", 2, false, "pinned", NULL},
+	{"unpin", "POST", "unpin", 1, false, "follows its reference again", NULL},
+	{"rebuild", "POST", PK_API_REBUILD, 1, false, "its engine is built anew", NULL},
 };
 
-static char *path_of(const struct verb *verb, const struct pk_query_options *options)
+struct options {
+	const char *name, *digest; // NULL: not given
+	bool json, no_wait, any_seq;
+};
+
+static char *path_of(const struct verb *verb, const struct options *options)
 {
 	if (!options->name)
 		return strdup(PK_API_MODELS);
 	char *path = pk_client_path(PK_API_MODELS, options->name, verb->suffix);
 	char *with = NULL;
-	if (!path || (!options->name2 && !options->any_seq))
+	if (!path || (!options->digest && !options->any_seq))
 		return path;
 	// A digest has nothing in it that a query would have to escape; others are refused there.
-	int n = asprintf(&with, "%s?%s%.80s%s", path, options->name2 ? "digest=" : "",
-		options->name2 ? options->name2 : "", options->any_seq ? "&any_seq=1" : "");
+	int n = asprintf(&with, "%s?%s%.80s%s", path, options->digest ? "digest=" : "",
+		options->digest ? options->digest : "", options->any_seq ? "&any_seq=1" : "");
 	free(path);
 	return n < 0 ? NULL : with;
 }
 
-static void print_answer(const struct verb *verb, const struct pk_query_options *options,
-	const struct pk_answer *answer)
+static void print_answer(
+	const struct verb *verb, const struct options *options, const struct pk_answer *answer)
 {
 	if (options->json)
 		puts(answer->text);
@@ -204,7 +211,7 @@ static void print_answer(const struct verb *verb, const struct pk_query_options 
 		printf("%s: %s\n", options->name, verb->done);
 }
 
-static int run(const struct verb *verb, const struct pk_query_options *options)
+static int run(const struct verb *verb, const struct options *options)
 {
 	struct pk_answer answer;
 	struct pk_err err = {0};
@@ -213,7 +220,7 @@ static int run(const struct verb *verb, const struct pk_query_options *options)
 	if (r < 0)
 		return pk_print_failure(&err, r);
 	bool ok = answer.status == 200;
-	bool follow = ok && strcmp(verb->name, "pull") == 0 && !options->no_wait;
+	bool follow = ok && verb->waits && !options->no_wait;
 	if (!ok)
 		fprintf(stderr, "picketctl: %s\n", pk_json_text(answer.json, "error"));
 	else if (!follow)
@@ -226,18 +233,23 @@ static int run(const struct verb *verb, const struct pk_query_options *options)
 
 static int dispatch(const struct verb *verb, int argc, char **argv)
 {
-	struct pk_query_options options;
-	if (pk_query_parse(argc, argv, verb->takes, &options) < 0)
-		return PK_EXIT_USAGE;
-	if (options.help) {
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
-	if (strchr(verb->takes, 'n') && !options.name) {
-		fprintf(stderr, "picketctl: model %s: name the model; see picketctl model --help\n",
-			verb->name);
-		return PK_EXIT_USAGE;
-	}
+	struct options options = {0};
+	struct pk_words words;
+	char name[32];
+	struct pk_option rows[2] = {PK_FLAG("json", &options.json)};
+	if (verb->waits)
+		rows[1] = (struct pk_option)PK_FLAG("no-wait", &options.no_wait);
+	if (verb->max_args == 2)
+		rows[1] = (struct pk_option)PK_FLAG("allow-downgrade", &options.any_seq);
+	snprintf(name, sizeof(name), "model %s", verb->name);
+	const struct pk_verb_line line = {name, usage, rows, rows[1].name ? 2 : 1,
+		verb->max_args > 0, verb->max_args,
+		verb->max_args == 2 ? "a model and at most one digest" : "one model"};
+	int code = pk_options_parse(&line, argc, argv, &words);
+	if (code != PK_GO_ON)
+		return code;
+	options.name = words.at[0];
+	options.digest = words.n == 2 ? words.at[1] : NULL;
 	return run(verb, &options);
 }
 
@@ -247,9 +259,7 @@ int pk_cmd_model(int argc, char **argv)
 		if (strcmp(argv[1], verbs[i].name) == 0)
 			return dispatch(&verbs[i], argc - 1, argv + 1);
 	}
-	bool asked = argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
-	fputs(usage, asked ? stdout : stderr);
-	return asked ? PK_EXIT_OK : PK_EXIT_USAGE;
+	return pk_run_verb("model", usage, NULL, 0, argc, argv);
 }
 
 int pk_cmd_models(int argc, char **argv)

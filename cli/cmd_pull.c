@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/meter.h"
+#include "cli/options.h"
 #include "cli/store.h"
 #include "cli/transfer.h"
 #include "registry/registry.h"
@@ -121,8 +122,8 @@ static int pull_into(struct pk_transfer *transfer, const char *store_root)
 	const struct pk_store_options own = pk_store_config_options();
 	int rc = pk_store_open_with(store_root, transfer->store ? NULL : &own, &store, &err);
 	if (rc == 0)
-		rc = pk_pull(
-			transfer->args[0], &transfer->options, store, &progress, &manifest, &err);
+		rc = pk_pull(transfer->words.at[0], &transfer->options, store, &progress, &manifest,
+			&err);
 	pk_meter_clear(&pull.meter);
 	if (rc < 0)
 		return pk_transfer_fail(transfer, &err, rc);
@@ -151,21 +152,18 @@ int pk_cmd_pull(int argc, char **argv)
 	struct pk_transfer transfer;
 	struct pk_ref ref;
 	struct pk_err err = {0};
-	int rc = pk_transfer_parse(argc, argv, &transfer);
-	if (rc == 0 && transfer.help) {
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
-	if (rc < 0 || transfer.n_args != 1) {
-		fputs("picketctl: pull takes one reference\nsee picketctl pull --help\n", stderr);
-		return PK_EXIT_USAGE;
-	}
+	const struct pk_verb_line line = {.verb = "pull",
+		.usage = usage,
+		.min_args = 1,
+		.max_args = 1,
+		.wants = "one reference"};
+	int code = pk_transfer_parse(line, argc, argv, &transfer);
+	if (code != PK_GO_ON)
+		return code;
 	// A reference that cannot be one is a mistake on the command line, not a failed pull.
-	if (pk_ref_parse(transfer.args[0], &ref, &err) < 0) {
-		fprintf(stderr, "picketctl: %s\n", err.text);
-		return PK_EXIT_USAGE;
-	}
-	int code = run(&transfer, &ref);
+	if (pk_ref_parse(transfer.words.at[0], &ref, &err) < 0)
+		return pk_usage_mistake(line.verb, err.text);
+	code = run(&transfer, &ref);
 	pk_ref_finish(&ref);
 	pk_transfer_finish(&transfer);
 	return code;

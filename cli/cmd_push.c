@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/cmd.h"
 #include "cli/meter.h"
+#include "cli/options.h"
 #include "cli/transfer.h"
 #include "registry/push.h"
 
@@ -71,8 +72,8 @@ static int run(struct pk_transfer *transfer, const struct pk_ref *target)
 	if (code != PK_EXIT_OK)
 		return code;
 	pk_meter_begin(&push.meter, transfer->json);
-	int rc = pk_push(
-		transfer->args[0], transfer->args[1], &transfer->options, &progress, &digest, &err);
+	int rc = pk_push(transfer->words.at[0], transfer->words.at[1], &transfer->options,
+		&progress, &digest, &err);
 	pk_meter_clear(&push.meter);
 	if (rc == -EINVAL) {
 		fprintf(stderr, "picketctl: %s\n", pk_err_text(&err, rc));
@@ -89,21 +90,17 @@ int pk_cmd_push(int argc, char **argv)
 	struct pk_transfer transfer;
 	struct pk_ref target;
 	struct pk_err err = {0};
-	int rc = pk_transfer_parse(argc, argv, &transfer);
-	if (rc == 0 && transfer.help) {
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
-	if (rc < 0 || transfer.n_args != 2) {
-		fputs("picketctl: push takes a layout and a target\nsee picketctl push --help\n",
-			stderr);
-		return PK_EXIT_USAGE;
-	}
-	if (pk_ref_parse(transfer.args[1], &target, &err) < 0) {
-		fprintf(stderr, "picketctl: %s\n", err.text);
-		return PK_EXIT_USAGE;
-	}
-	int code = run(&transfer, &target);
+	const struct pk_verb_line line = {.verb = "push",
+		.usage = usage,
+		.min_args = 2,
+		.max_args = 2,
+		.wants = "a layout and a target"};
+	int code = pk_transfer_parse(line, argc, argv, &transfer);
+	if (code != PK_GO_ON)
+		return code;
+	if (pk_ref_parse(transfer.words.at[1], &target, &err) < 0)
+		return pk_usage_mistake(line.verb, err.text);
+	code = run(&transfer, &target);
 	pk_ref_finish(&target);
 	pk_transfer_finish(&transfer);
 	return code;

@@ -4,6 +4,7 @@
 
 #include "cli/client.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "daemon/control_api.h"
 
@@ -25,20 +26,19 @@ static void print_problems(const json_t *problems)
 
 int pk_cmd_reload(int argc, char **argv)
 {
-	struct pk_query_options options;
 	struct pk_answer answer;
 	struct pk_err err = {0};
-	if (pk_query_parse(argc, argv, "", &options) < 0)
-		return PK_EXIT_USAGE;
-	if (options.help) {
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
+	bool as_json = false;
+	const struct pk_option rows[] = {PK_FLAG("json", &as_json)};
+	const struct pk_verb_line line = {"reload", usage, rows, PK_ARRAY_LEN(rows), 0, 0, NULL};
+	int code = pk_options_parse(&line, argc, argv, NULL);
+	if (code != PK_GO_ON)
+		return code;
 	int r = pk_client_call("POST", PK_API_RELOAD, &answer, &err);
 	if (r < 0)
 		return pk_print_failure(&err, r);
 	bool ok = answer.status == 200;
-	if (options.json)
+	if (as_json)
 		puts(answer.text);
 	else if (ok)
 		puts("config taken");

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "cli/client.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "daemon/control_api.h"
 
@@ -87,19 +88,18 @@ static void print_status(const json_t *status)
 
 int pk_cmd_status(int argc, char **argv)
 {
-	struct pk_query_options options;
 	struct pk_answer answer;
 	struct pk_err err = {0};
-	if (pk_query_parse(argc, argv, "", &options) < 0)
-		return PK_EXIT_USAGE;
-	if (options.help) {
-		fputs(usage, stdout);
-		return PK_EXIT_OK;
-	}
+	bool as_json = false;
+	const struct pk_option rows[] = {PK_FLAG("json", &as_json)};
+	const struct pk_verb_line line = {"status", usage, rows, PK_ARRAY_LEN(rows), 0, 0, NULL};
+	int code = pk_options_parse(&line, argc, argv, NULL);
+	if (code != PK_GO_ON)
+		return code;
 	int r = pk_client_get(PK_API_STATUS, &answer, &err);
 	if (r < 0)
 		return pk_print_failure(&err, r);
-	if (options.json)
+	if (as_json)
 		puts(answer.text);
 	else
 		print_status(answer.json);

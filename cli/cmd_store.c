@@ -2,7 +2,6 @@
 // picketctl store: looks after the files on this node, with or without picketd.
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "cli/store.h"
 #include "config/config.h"
@@ -32,15 +32,6 @@ static const char usage[] =
 	"  --json           one JSON object instead of text\n"
 	"\n"
 	"Exit code 0: done and sound, 1: something is bad or missing, or it did not work.\n";
-
-static const struct {
-	const char *name;
-	int (*run)(const struct pk_store_args *args);
-} verbs[] = {
-	{"usage", pk_store_usage_verb},
-	{"gc", pk_store_gc_verb},
-	{"fsck", pk_store_fsck_verb},
-};
 
 // The picketd of this root holds it for life (daemon/main.c). Where nobody ever ran, nobody runs.
 static int lock_out_daemon(struct pk_store_view *view, struct pk_err *err)
@@ -188,43 +179,42 @@ int pk_store_usage_verb(const struct pk_store_args *args)
 	return r < 0 ? pk_print_failure(&err, r) : PK_EXIT_OK;
 }
 
-static int parse(int argc, char **argv, struct pk_store_args *out)
+// Runs verb with what its line says.
+static int run(
+	const char *name, int (*verb)(const struct pk_store_args *args), int argc, char **argv)
 {
-	static const struct option longs[] = {{"store", required_argument, NULL, 's'},
-		{"from", required_argument, NULL, 'f'}, {"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'}, {"dry-run", no_argument, NULL, 'n'},
-		{"repair", no_argument, NULL, 'r'}, {"all", no_argument, NULL, 'a'}, {0}};
-	*out = (struct pk_store_args){0};
-	optind = 0;
-	for (int c; (c = getopt_long(argc, argv, "hn", longs, NULL)) != -1;) {
-		if (c == '?')
-			return -EINVAL;
-		if (c == 's')
-			out->store = optarg;
-		if (c == 'f')
-			out->from = optarg;
-		out->json |= c == 'j';
-		out->help |= c == 'h';
-		out->dry_run |= c == 'n';
-		out->repair |= c == 'r';
-		out->all |= c == 'a';
-	}
-	return optind == argc ? 0 : -EINVAL;
+	struct pk_store_args args = {0};
+	const struct pk_option rows[] = {
+		PK_TEXT("store", &args.store),
+		PK_TEXT("from", &args.from),
+		{.name = "dry-run", .letter = 'n', .to = &args.dry_run},
+		PK_FLAG("repair", &args.repair),
+		PK_FLAG("all", &args.all),
+		PK_FLAG("json", &args.json),
+	};
+	const struct pk_verb_line line = {name, usage, rows, PK_ARRAY_LEN(rows), 0, 0, NULL};
+	int code = pk_options_parse(&line, argc, argv, NULL);
+	return code == PK_GO_ON ? verb(&args) : code;
+}
+
+static int store_usage(int argc, char **argv)
+{
+	return run("store usage", pk_store_usage_verb, argc, argv);
+}
+
+static int store_gc(int argc, char **argv)
+{
+	return run("store gc", pk_store_gc_verb, argc, argv);
+}
+
+static int store_fsck(int argc, char **argv)
+{
+	return run("store fsck", pk_store_fsck_verb, argc, argv);
 }
 
 int pk_cmd_store(int argc, char **argv)
 {
-	struct pk_store_args args = {0};
-	for (size_t i = 0; argc >= 2 && i < PK_ARRAY_LEN(verbs); i++) {
-		if (strcmp(argv[1], verbs[i].name) != 0)
-			continue;
-		int r = parse(argc - 1, argv + 1, &args);
-		if (r == 0 && !args.help)
-			return verbs[i].run(&args);
-		fputs(usage, r < 0 ? stderr : stdout);
-		return r < 0 ? PK_EXIT_USAGE : PK_EXIT_OK;
-	}
-	bool asked = argc >= 2 && strcmp(argv[1], "--help") == 0;
-	fputs(usage, asked ? stdout : stderr);
-	return asked ? PK_EXIT_OK : PK_EXIT_USAGE;
+	static const struct pk_verb verbs[] = {
+		{"usage", store_usage}, {"gc", store_gc}, {"fsck", store_fsck}};
+	return PK_RUN_VERB("store", usage, verbs, argc, argv);
 }

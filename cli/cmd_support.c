@@ -2,7 +2,6 @@
 // picketctl support-bundle: one tar file with what a developer asks for, without secrets.
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "cli/client.h"
 #include "cli/cmd.h"
 #include "cli/doctor.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "cli/tar_writer.h"
 #include "config/config.h"
@@ -165,21 +165,17 @@ static void default_name(char *out, size_t size)
 
 int pk_cmd_support(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"directory", required_argument, NULL, 'D'}, {"help", no_argument, NULL, 'h'}, {0}};
 	struct bundle bundle = {0};
+	struct pk_words words;
 	char name[160];
-	optind = 0;
-	for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
-		if (c == 'D') {
-			bundle.journal = optarg;
-			continue;
-		}
-		fputs(usage, c == 'h' ? stdout : stderr);
-		return c == 'h' ? PK_EXIT_OK : PK_EXIT_USAGE;
-	}
+	const struct pk_option rows[] = {PK_TEXT("directory", &bundle.journal)};
+	const struct pk_verb_line line = {
+		"support-bundle", usage, rows, PK_ARRAY_LEN(rows), 0, 1, "one file name"};
+	int code = pk_options_parse(&line, argc, argv, &words);
+	if (code != PK_GO_ON)
+		return code;
 	default_name(name, sizeof(name));
-	const char *path = optind < argc ? argv[optind] : name;
+	const char *path = words.n ? words.at[0] : name;
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	bundle.out = fd >= 0 ? fdopen(fd, "wb") : NULL;
 	int r = bundle.out ? write_bundle(&bundle) : -errno;

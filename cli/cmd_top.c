@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // picketctl top: the status as a live table.
-#include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +10,7 @@
 #include "base/clock.h"
 #include "cli/client.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "daemon/control_api.h"
 
@@ -131,25 +130,14 @@ struct options {
 
 static int parse(int argc, char **argv, struct options *out)
 {
-	static const struct option longs[] = {{"once", no_argument, NULL, 'o'},
-		{"interval", required_argument, NULL, 'i'}, {"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'}, {0}};
 	*out = (struct options){.interval_s = 1};
-	optind = 0;
-	for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
-		char *end = NULL;
-		if (c == '?')
-			return -EINVAL;
-		out->once |= c == 'o';
-		out->json |= c == 'j';
-		out->help |= c == 'h';
-		if (c != 'i')
-			continue;
-		out->interval_s = strtod(optarg, &end);
-		if (*end || !(out->interval_s >= 0.1 && out->interval_s <= 3600))
-			return -EINVAL;
-	}
-	return optind < argc ? -EINVAL : 0;
+	const struct pk_option rows[] = {
+		PK_FLAG("once", &out->once),
+		PK_NUMBER("interval", &out->interval_s, 0.1, 3600),
+		PK_FLAG("json", &out->json),
+	};
+	const struct pk_verb_line line = {"top", usage, rows, PK_ARRAY_LEN(rows), 0, 0, NULL};
+	return pk_options_parse(&line, argc, argv, NULL);
 }
 
 int pk_cmd_top(int argc, char **argv)
@@ -157,10 +145,9 @@ int pk_cmd_top(int argc, char **argv)
 	struct options options;
 	struct pk_answer answer;
 	struct pk_err err = {0};
-	if (parse(argc, argv, &options) < 0 || options.help) {
-		fputs(usage, options.help ? stdout : stderr);
-		return options.help ? PK_EXIT_OK : PK_EXIT_USAGE;
-	}
+	int code = parse(argc, argv, &options);
+	if (code != PK_GO_ON)
+		return code;
 	bool live = !options.once && isatty(STDOUT_FILENO);
 	bool go_on = live || (options.json && !options.once);
 	do {

@@ -2,7 +2,6 @@
 // Sends a config to picketd, shows what it changes, confirms it or takes it back.
 #include "cli/config_node.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,36 +11,17 @@
 #include "base/fs.h"
 #include "cli/client.h"
 #include "cli/cmd.h"
+#include "cli/options.h"
 #include "cli/print.h"
 #include "config/quantity.h"
 #include "config/yaml.h"
 #include "daemon/control_api.h"
 
 struct arguments {
-	const char *verb, *file, *confirm;
-	bool json, help;
+	const char *file;   // plan, apply
+	int64_t confirm_ns; // apply: how long on trial; negative: at once for good
+	bool plan, json;
 };
-
-static int parse(int argc, char **argv, struct arguments *out)
-{
-	static const struct option longs[] = {{"confirm", required_argument, NULL, 'c'},
-		{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
-	*out = (struct arguments){.verb = argv[0]};
-	bool takes_file = strcmp(argv[0], "plan") == 0 || strcmp(argv[0], "apply") == 0;
-	optind = 0;
-	opterr = 0;
-	for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
-		if (c == '?' || (c == 'c' && strcmp(argv[0], "apply") != 0))
-			return -1;
-		out->json |= c == 'j';
-		out->help |= c == 'h';
-		if (c == 'c')
-			out->confirm = optarg;
-	}
-	if (takes_file && optind < argc)
-		out->file = argv[optind++];
-	return optind == argc && (out->help || !takes_file == !out->file) ? 0 : -1;
-}
 
 static void print_changes(const json_t *changes)
 {
@@ -82,55 +62,82 @@ static int report(const struct arguments *arguments, const struct pk_answer *ans
 	if (json_is_number(confirm))
 		printf("on trial for %.0f s: `picketctl config confirm` keeps it\n",
 			json_number_value(confirm));
-	else if (strcmp(arguments->verb, "plan") != 0)
+	else if (!arguments->plan)
 		puts(arguments->file ? "config taken" : "done");
 	return PK_EXIT_OK;
 }
 
-static int make_path(const struct arguments *arguments, char path[128])
+// Sends what file holds, or nothing, to path.
+static int call(const struct arguments *arguments, const char *path)
 {
-	struct pk_err err = {0};
-	int64_t ns = 0;
-	bool plan = strcmp(arguments->verb, "plan") == 0;
-	if (!arguments->file) {
-		snprintf(path, 128, PK_API_CONFIG "/%s", arguments->verb);
-		return 0;
-	}
-	if (arguments->confirm && pk_quantity_duration(arguments->confirm, &ns, &err) < 0) {
-		fprintf(stderr, "picketctl: --confirm: %s\n", err.text);
-		return -1;
-	}
-	if (arguments->confirm && ns < PK_NS_PER_S) {
-		fputs("picketctl: --confirm: at least 1s\n", stderr);
-		return -1;
-	}
-	if (ns > 0)
-		snprintf(path, 128, PK_API_CONFIG "?confirm=%lld", (long long)(ns / PK_NS_PER_S));
-	else
-		snprintf(path, 128, PK_API_CONFIG "%s", plan ? "?plan=1" : "");
-	return 0;
-}
-
-int pk_cmd_config_node(int argc, char **argv)
-{
-	struct arguments arguments;
 	struct pk_answer answer;
 	struct pk_err err = {0};
-	char path[128];
 	pk_auto_buf struct pk_buf bytes;
 	pk_buf_init(&bytes, PK_YAML_MAX_BYTES + 1);
-	if (parse(argc, argv, &arguments) < 0 || arguments.help) {
-		fputs("see picketctl config --help\n", arguments.help ? stdout : stderr);
-		return arguments.help ? PK_EXIT_OK : PK_EXIT_USAGE;
-	}
-	if (make_path(&arguments, path) < 0)
-		return PK_EXIT_USAGE;
-	int r = arguments.file ? pk_fs_read(arguments.file, PK_YAML_MAX_BYTES, &bytes, &err) : 0;
+	int r = arguments->file ? pk_fs_read(arguments->file, PK_YAML_MAX_BYTES, &bytes, &err) : 0;
 	if (r == 0)
 		r = pk_client_send(path, bytes.data, bytes.len, &answer, &err);
 	if (r < 0)
 		return pk_print_failure(&err, r);
-	int code = report(&arguments, &answer);
+	int code = report(arguments, &answer);
 	pk_answer_finish(&answer);
 	return code;
+}
+
+int pk_config_plan_verb(int argc, char **argv)
+{
+	struct arguments arguments = {.plan = true};
+	struct pk_words words;
+	const struct pk_option rows[] = {PK_FLAG("json", &arguments.json)};
+	const struct pk_verb_line line = {
+		"config plan", pk_config_usage, rows, PK_ARRAY_LEN(rows), 1, 1, "one file"};
+	int code = pk_options_parse(&line, argc, argv, &words);
+	if (code != PK_GO_ON)
+		return code;
+	arguments.file = words.at[0];
+	return call(&arguments, PK_API_CONFIG "?plan=1");
+}
+
+int pk_config_apply_verb(int argc, char **argv)
+{
+	struct arguments arguments = {.confirm_ns = -1};
+	struct pk_words words;
+	char path[128];
+	const struct pk_option rows[] = {
+		PK_DURATION("confirm", &arguments.confirm_ns), PK_FLAG("json", &arguments.json)};
+	const struct pk_verb_line line = {
+		"config apply", pk_config_usage, rows, PK_ARRAY_LEN(rows), 1, 1, "one file"};
+	int code = pk_options_parse(&line, argc, argv, &words);
+	if (code != PK_GO_ON)
+		return code;
+	if (arguments.confirm_ns >= 0 && arguments.confirm_ns < PK_NS_PER_S)
+		return pk_usage_mistake(line.verb, "--confirm: at least 1s");
+	arguments.file = words.at[0];
+	if (arguments.confirm_ns > 0)
+		snprintf(path, sizeof(path), PK_API_CONFIG "?confirm=%lld",
+			(long long)(arguments.confirm_ns / PK_NS_PER_S));
+	else
+		snprintf(path, sizeof(path), PK_API_CONFIG);
+	return call(&arguments, path);
+}
+
+// A verb that takes nothing but --json.
+static int plain_verb(const char *name, const char *path, int argc, char **argv)
+{
+	struct arguments arguments = {0};
+	const struct pk_option rows[] = {PK_FLAG("json", &arguments.json)};
+	const struct pk_verb_line line = {
+		name, pk_config_usage, rows, PK_ARRAY_LEN(rows), 0, 0, NULL};
+	int code = pk_options_parse(&line, argc, argv, NULL);
+	return code == PK_GO_ON ? call(&arguments, path) : code;
+}
+
+int pk_config_confirm_verb(int argc, char **argv)
+{
+	return plain_verb("config confirm", PK_API_CONFIG "/confirm", argc, argv);
+}
+
+int pk_config_revert_verb(int argc, char **argv)
+{
+	return plain_verb("config revert", PK_API_CONFIG "/revert", argc, argv);
 }

@@ -2,6 +2,9 @@
 // The verbs of `picketctl config` that talk to the running node.
 #pragma once
 
-static const char *const pk_config_verbs[] = {"plan", "apply", "confirm", "revert"};
+extern const char pk_config_usage[]; // of all verbs of `config`
 
-int pk_cmd_config_node(int argc, char **argv); // argv[0] is the verb; the exit code
+int pk_config_plan_verb(int argc, char **argv);
+int pk_config_apply_verb(int argc, char **argv);
+int pk_config_confirm_verb(int argc, char **argv);
+int pk_config_revert_verb(int argc, char **argv);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "cli/options.h"
 #include "cli/progress.h"
 #include "engine/engine.h"
 
@@ -26,6 +27,8 @@ struct pk_engine_args {
 	char *shape_names[PK_ENGINE_MAX_BINDINGS]; // what build.shapes' names point to
 	const char *output_dir;
 	double seconds;
+	int n_threads; // of run, bench and profile
+	struct pk_cpu_pool *pool;
 	bool dot;
 	const char *other_path; // second file of verbs that take two
 	const char *golden_dir;
@@ -39,13 +42,11 @@ struct pk_engine_args {
 	bool keep_first;
 };
 
-// Parses; on a mistake prints it and `usage` and returns the exit code, else -1. argv[0] is the
-// verb.
-int pk_engine_args_parse(
-	struct pk_engine_args *args, int argc, char **argv, void (*usage)(FILE *out));
+// Parses (cli/options.h): PK_GO_ON, or the exit code. argv[0] is the verb.
+int pk_engine_args_parse(struct pk_engine_args *args, int argc, char **argv, const char *usage);
 // The same for verbs that take n_files files (1 or 2).
 int pk_engine_args_parse_files(
-	struct pk_engine_args *args, int argc, char **argv, int n_files, void (*usage)(FILE *out));
+	struct pk_engine_args *args, int argc, char **argv, int n_files, const char *usage);
 void pk_engine_args_finish(struct pk_engine_args *args);
 
 // "1x3x320x320", "scalar" or "": false when it is no such thing.
@@ -56,6 +57,9 @@ bool pk_engine_args_is_onnx(const struct pk_engine_args *args);
 // again at once; the map stays).
 int pk_engine_args_open(struct pk_engine_args *args, struct pk_engine **engine, struct pk_err *err)
 	pk_must_check;
+// A context of one slot on args->n_threads threads.
+int pk_engine_args_context(struct pk_engine_args *args, struct pk_engine *engine,
+	struct pk_context **context, struct pk_err *err) pk_must_check;
 // Progress on stderr (cli/progress.h).
 int pk_engine_args_progress(void *ctx, const char *phase, int done, int total, const char *what);
 

@@ -12,19 +12,16 @@
 #include "engine/compile/bisect.h"
 #include "engine/compile/compile.h"
 
-static void usage(FILE *out)
-{
-	fputs("usage: picketctl engine bisect [OPTIONS] MODEL.onnx\n\n"
-	      "  --input [NAME=]FILE.npy   once per input; others get noise in 0..1\n"
-	      "  --shape NAME=DIMS         fixes a dynamic input, as 1x3x320x320\n"
-	      "  --disable-pass NAME       leaves this pass out\n"
-	      "  --tolerance X             of each tensor's range (default 1e-4)\n"
-	      "  --json                    {culprit, pass, step, node, op, kernel, tensor, …}\n\n"
-	      "Compares the model as imported, run by the plain kernels, with what the passes "
-	      "make\n"
-	      "of it, then every kernel row with the plain one. Exits 1 when something is found.\n",
-		out);
-}
+static const char usage[] =
+	"usage: picketctl engine bisect [OPTIONS] MODEL.onnx\n\n"
+	"  --input [NAME=]FILE.npy   once per input; others get noise in 0..1\n"
+	"  --shape NAME=DIMS         fixes a dynamic input, as 1x3x320x320\n"
+	"  --disable-pass NAME       leaves this pass out\n"
+	"  --tolerance X             of each tensor's range (default 1e-4)\n"
+	"  --json                    {culprit, pass, step, node, op, kernel, tensor, …}\n\n"
+	"Compares the model as imported, run by the plain kernels, with what the passes "
+	"make\n"
+	"of it, then every kernel row with the plain one. Exits 1 when something is found.\n";
 
 #define MAX_ALIVE 3
 

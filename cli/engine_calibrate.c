@@ -31,20 +31,17 @@ static void job_finish(struct job *job)
 	pk_card_destroy(job->card);
 }
 
-static void usage(FILE *out)
-{
-	fputs("usage: picketctl engine calibrate [OPTIONS] MODEL.onnx\n\n"
-	      "  --samples DIR        .rgb frames of the input's size (then with --card), or .npy\n"
-	      "  --card FILE          model card: how frames become input\n"
-	      "  --method NAME        minmax, percentile or entropy (default)\n"
-	      "  --percentile P       of magnitudes that stay in range, for that method (99.99)\n"
-	      "  --keep-first         the first layer stays in float\n"
-	      "  --float-share F      at most this part of the layers goes back to float (0.2)\n"
-	      "  --state FILE         kept while it runs: a run cut short goes on from there\n"
-	      "  --out FILE           the record (default: calibration.json)\n"
-	      "  --shape, --disable-pass   as for `picketctl engine build`\n",
-		out);
-}
+static const char usage[] =
+	"usage: picketctl engine calibrate [OPTIONS] MODEL.onnx\n\n"
+	"  --samples DIR        .rgb frames of the input's size (then with --card), or .npy\n"
+	"  --card FILE          model card: how frames become input\n"
+	"  --method NAME        minmax, percentile or entropy (default)\n"
+	"  --percentile P       of magnitudes that stay in range, for that method (99.99)\n"
+	"  --keep-first         the first layer stays in float\n"
+	"  --float-share F      at most this part of the layers goes back to float (0.2)\n"
+	"  --state FILE         kept while it runs: a run cut short goes on from there\n"
+	"  --out FILE           the record (default: calibration.json)\n"
+	"  --shape, --disable-pass   as for `picketctl engine build`\n";
 
 static bool has_ending(const char *name, const char *ending)
 {

@@ -15,13 +15,10 @@
 #define MAX_SECTION_BYTES (64u << 20)
 #define MAX_DEPTH         6
 
-static void diff_usage(FILE *out)
-{
-	fputs("usage: picketctl engine diff [--json] A.engine B.engine\n\n"
-	      "Key members, section sizes and layers that differ. Exit code 0 when both could be\n"
-	      "read.\n",
-		out);
-}
+static const char diff_usage[] =
+	"usage: picketctl engine diff [--json] A.engine B.engine\n\n"
+	"Key members, section sizes and layers that differ. Exit code 0 when both could be\n"
+	"read.\n";
 
 static int read_json(const struct pk_plan *plan, enum pk_section type, const char *what,
 	json_t **out, struct pk_err *err)

@@ -14,19 +14,16 @@
 #include "daemon/golden.h"
 #include "engine/compile/gate_file.h"
 
-static void gate_usage(FILE *out)
-{
-	fputs("usage: picketctl engine gate --onnx MODEL.onnx [OPTIONS] FILE.engine\n\n"
-	      "  --onnx MODEL.onnx    the model that the engine was built from\n"
-	      "  --card CARD.yaml     model card: limits, and how pictures go in\n"
-	      "  --golden DIR         golden.json and its pictures (wants --card)\n"
-	      "  --budget-ms N        longest mean latency\n"
-	      "  --budget-mib N       largest weights and activations\n"
-	      "  --shape NAME=DIMS    binds open dimensions otherwise than the engine's inputs do\n"
-	      "  --json               the verdict as JSON\n\n"
-	      "Exit code 0: passed, 1: refused, or not to be judged.\n",
-		out);
-}
+static const char gate_usage[] =
+	"usage: picketctl engine gate --onnx MODEL.onnx [OPTIONS] FILE.engine\n\n"
+	"  --onnx MODEL.onnx    the model that the engine was built from\n"
+	"  --card CARD.yaml     model card: limits, and how pictures go in\n"
+	"  --golden DIR         golden.json and its pictures (wants --card)\n"
+	"  --budget-ms N        longest mean latency\n"
+	"  --budget-mib N       largest weights and activations\n"
+	"  --shape NAME=DIMS    binds open dimensions otherwise than the engine's inputs do\n"
+	"  --json               the verdict as JSON\n\n"
+	"Exit code 0: passed, 1: refused, or not to be judged.\n";
 
 struct gate {
 	struct pk_engine_args *args;

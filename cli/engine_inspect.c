@@ -16,13 +16,10 @@
 
 #define CHART_CELLS 64
 
-static void inspect_usage(FILE *out)
-{
-	fputs("usage: picketctl engine inspect [--json|--dot] FILE.engine|MODEL.onnx\n\n"
-	      "  --json   everything as JSON\n"
-	      "  --dot    the graph for Graphviz: picketctl engine inspect --dot F | dot -Tsvg\n",
-		out);
-}
+static const char inspect_usage[] =
+	"usage: picketctl engine inspect [--json|--dot] FILE.engine|MODEL.onnx\n\n"
+	"  --json   everything as JSON\n"
+	"  --dot    the graph for Graphviz: picketctl engine inspect --dot F | dot -Tsvg\n";
 
 // An engine with what follows from its graph.
 struct view {

@@ -9,19 +9,17 @@
 #include "cli/engine_args.h"
 #include "cli/npy.h"
 
-static void usage(FILE *out)
-{
-	fputs("usage: picketctl engine run [OPTIONS] MODEL.onnx|FILE.engine\n\n"
-	      "  --input [NAME=]FILE.npy   once per input (the name may be left out if there is "
-	      "one)\n"
-	      "  --output-dir DIR          one <output>.npy each, '/' in names becomes '_'\n"
-	      "  --poison                  dead memory is NaN before each layer: results must stay "
-	      "the\n"
-	      "                            same (a check on memory planning; PICKET_POISON=1 too)\n"
-	      "  --json                    {outputs: [{name, dtype, shape, file}]}\n"
-	      "The build options of `picketctl engine build` apply to a model.\n",
-		out);
-}
+static const char usage[] =
+	"usage: picketctl engine run [OPTIONS] MODEL.onnx|FILE.engine\n\n"
+	"  --input [NAME=]FILE.npy   once per input (the name may be left out if there is "
+	"one)\n"
+	"  --output-dir DIR          one <output>.npy each, '/' in names becomes '_'\n"
+	"  --poison                  dead memory is NaN before each layer: results must stay "
+	"the\n"
+	"                            same (a check on memory planning; PICKET_POISON=1 too)\n"
+	"  --threads N               of the cpu runtime; 0: all processors (default: 1)\n"
+	"  --json                    {outputs: [{name, dtype, shape, file}]}\n"
+	"The build options of `picketctl engine build` apply to a model.\n";
 
 static int find_input(const struct pk_engine_info *info, const char *name, struct pk_err *err)
 {
@@ -118,7 +116,7 @@ static int run(struct pk_engine_args *args, struct pk_err *err)
 		return r;
 	pk_auto(pk_context) context = NULL; // goes before the engine
 	const struct pk_engine_info *info = pk_engine_info(engine);
-	r = pk_context_create(engine, 1, &context, err);
+	r = pk_engine_args_context(args, engine, &context, err);
 	if (r == 0 && args->poison)
 		r = pk_context_set_poison(context, true, err);
 	for (size_t i = 0; r == 0 && i < args->n_inputs; i++)

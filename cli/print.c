@@ -2,8 +2,6 @@
 // Tables, colours and the common options of the query verbs.
 #include "cli/print.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -150,59 +148,4 @@ int pk_print_failure(const struct pk_err *err, int r)
 {
 	fprintf(stderr, "picketctl: %s\n", pk_err_text(err, r));
 	return PK_EXIT_FAIL;
-}
-
-static int refuse(const char *verb, const char *why)
-{
-	fprintf(stderr, "picketctl: %s: %s; see picketctl %s --help\n", verb, why, verb);
-	return -EINVAL;
-}
-
-static int take_option(int c, const char *takes, struct pk_query_options *out)
-{
-	if (c == 'j') {
-		out->json = true;
-		return 0;
-	}
-	if (c == 'h') {
-		out->help = true;
-		return 0;
-	}
-	if (!strchr(takes, c))
-		return -EINVAL;
-	out->follow = out->follow || c == 'f';
-	if (c == 'a')
-		out->after = optarg;
-	if (c == 'r')
-		out->rebuild = optarg;
-	out->any_seq = out->any_seq || c == 'd';
-	out->no_wait = out->no_wait || c == 'w';
-	return 0;
-}
-
-int pk_query_parse(int argc, char **argv, const char *takes, struct pk_query_options *out)
-{
-	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{"follow", no_argument, NULL, 'f'},
-		{"after", required_argument, NULL, 'a'},
-		{"rebuild", required_argument, NULL, 'r'},
-		{"allow-downgrade", no_argument, NULL, 'd'},
-		{"no-wait", no_argument, NULL, 'w'},
-		{0},
-	};
-	int c;
-	*out = (struct pk_query_options){0};
-	optind = 0; // other verbs may have used getopt
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, "hf", longs, NULL)) != -1) {
-		if (c == '?' || take_option(c, takes, out) < 0)
-			return refuse(argv[0], "there is no such option");
-	}
-	if (optind < argc && strchr(takes, 'n'))
-		out->name = argv[optind++];
-	if (optind < argc && strchr(takes, '2'))
-		out->name2 = argv[optind++];
-	return optind < argc ? refuse(argv[0], "too many arguments") : 0;
 }

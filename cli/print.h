@@ -36,19 +36,3 @@ void pk_format_size(double bytes, char out[PK_SIZE_TEXT]);
 
 // "picketctl: why", and the exit code for it.
 int pk_print_failure(const struct pk_err *err, int r);
-
-// The options of the query verbs: --json, --help and words of their own.
-struct pk_query_options {
-	bool json, help, follow;
-	const char *after;   // --after ID
-	const char *rebuild; // --rebuild NAME
-	const char *name;    // the one argument; NULL: none
-	const char *name2;   // the second one
-	bool any_seq;        // --allow-downgrade
-	bool no_wait;        // --no-wait
-};
-// takes: the letters of the options that this verb has besides --json and --help: "f" follow,
-// "a" after, "r" rebuild, "n" a name,
-// "2" a second one, "d" allow-downgrade, "w" no-wait. -EINVAL was told already.
-int pk_query_parse(int argc, char **argv, const char *takes, struct pk_query_options *out)
-	pk_must_check;

@@ -13,7 +13,7 @@
 struct pk_store_args {
 	const char *store; // --store; NULL: below the root
 	const char *from;  // --from
-	bool json, help, dry_run, repair, all;
+	bool json, dry_run, repair, all;
 };
 
 struct pk_store_view {

@@ -3,7 +3,6 @@
 #include "cli/transfer.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,120 +21,66 @@ static void on_signal(pk_unused int number)
 	atomic_store(&cancelled, true);
 }
 
-enum option_kind { TEXT, HOST_TEXT, HOST_FLAG, FLAG, DURATION, BYTES, COUNT, LIST };
-
-struct row {
-	const char *name;
-	enum option_kind kind;
-	size_t offset;
-};
-
-#define AT(member) offsetof(struct pk_transfer, member)
-
-static const struct row rows[] = {
-	{"config", TEXT, AT(config)},
-	{"store", TEXT, AT(store)},
-	{"json", FLAG, AT(json)},
-	{"help", FLAG, AT(help)},
-	{"ca", HOST_TEXT, AT(host.ca_path)},
-	{"cert", HOST_TEXT, AT(host.cert_path)},
-	{"key", HOST_TEXT, AT(host.key_path)},
-	{"auth", HOST_TEXT, AT(host.auth_path)},
-	{"user", HOST_TEXT, AT(host.user)},
-	{"password-file", HOST_TEXT, AT(host.password_path)},
-	{"insecure", HOST_FLAG, AT(host.insecure)},
-	{"mirror", LIST, AT(host.n_mirrors)},
-	{"token-host", LIST, AT(host.n_token_hosts)},
-	{"rate", BYTES, AT(options.bandwidth_bytes_per_s)},
-	{"budget", BYTES, AT(budget_bytes)},
-	{"max-size", BYTES, AT(options.artifact_max_bytes)},
-	{"deadline", DURATION, AT(options.deadline_ns)},
-	{"connect-timeout", DURATION, AT(options.connect_timeout_ns)},
-	{"stall", DURATION, AT(options.stall_ns)},
-	{"retry-min", DURATION, AT(options.retry_min_ns)},
-	{"retry-wait", DURATION, AT(options.retry_wait_max_ns)},
-	{"retries", COUNT, AT(options.n_retries)},
-};
-
-static int take_list(struct pk_transfer *t, const struct row *row, char *value)
+static const char *add_host(char **list, size_t *n, const char *name)
 {
-	bool is_mirror = row->offset == AT(host.n_mirrors);
-	char **list = is_mirror ? t->mirrors : t->token_hosts;
-	size_t *n = is_mirror ? &t->host.n_mirrors : &t->host.n_token_hosts;
-	if (*n == PK_TRANSFER_MAX_HOSTS) {
-		fprintf(stderr, "picketctl: --%s: at most %d\n", row->name, PK_TRANSFER_MAX_HOSTS);
-		return -EINVAL;
-	}
-	list[(*n)++] = value;
-	return 0;
+	if (*n == PK_TRANSFER_MAX_HOSTS)
+		return "there are too many of them";
+	list[(*n)++] = (char *)(uintptr_t)name; // of argv
+	return NULL;
 }
 
-static int take_number(struct pk_transfer *t, const struct row *row, const char *value)
+static const char *add_mirror(void *to, const char *name)
 {
-	struct pk_err err = {0};
-	void *at = (char *)t + row->offset;
+	struct pk_transfer *t = to;
+	return add_host(t->mirrors, &t->host.n_mirrors, name);
+}
+
+static const char *add_token_host(void *to, const char *name)
+{
+	struct pk_transfer *t = to;
+	return add_host(t->token_hosts, &t->host.n_token_hosts, name);
+}
+
+static const char *take_retries(void *to, const char *text)
+{
 	int64_t n = 0;
-	int rc = row->kind == DURATION ? pk_quantity_duration(value, &n, &err)
-		 : row->kind == BYTES  ? pk_quantity_bytes(value, &n, &err)
-				       : pk_quantity_int(value, &n, &err);
-	if (rc == 0 && row->kind == COUNT && (n < 1 || n > 100))
-		rc = pk_fail(&err, -EINVAL, "must be 1 to 100");
-	if (rc < 0) {
-		fprintf(stderr, "picketctl: --%s: %s\n", row->name, pk_err_text(&err, rc));
-		return -EINVAL;
-	}
-	if (row->kind == COUNT)
-		*(unsigned *)at = (unsigned)n;
-	else
-		*(int64_t *)at = n;
-	return 0;
+	if (pk_quantity_int(text, &n, NULL) < 0 || n < 1 || n > 100)
+		return "a number from 1 to 100 is wanted";
+	*(unsigned *)to = (unsigned)n;
+	return NULL;
 }
 
-static int take(struct pk_transfer *t, const struct row *row, char *value)
+int pk_transfer_parse(struct pk_verb_line line, int argc, char **argv, struct pk_transfer *out)
 {
-	void *at = (char *)t + row->offset;
-	t->has_host_options |=
-		row->kind == HOST_TEXT || row->kind == HOST_FLAG || row->kind == LIST;
-	switch (row->kind) {
-	case TEXT:
-	case HOST_TEXT:
-		*(char **)at = value;
-		return 0;
-	case FLAG:
-	case HOST_FLAG:
-		*(bool *)at = true;
-		return 0;
-	case LIST:
-		return take_list(t, row, value);
-	default:
-		return take_number(t, row, value);
-	}
-}
-
-int pk_transfer_parse(int argc, char **argv, struct pk_transfer *out)
-{
-	struct option longs[PK_ARRAY_LEN(rows) + 1] = {0};
+	struct pk_registry_host *host = &out->host;
+	struct pk_registry_options *options = &out->options;
 	*out = (struct pk_transfer){0};
-	for (size_t i = 0; i < PK_ARRAY_LEN(rows); i++) {
-		bool is_flag = rows[i].kind == FLAG || rows[i].kind == HOST_FLAG;
-		longs[i] = (struct option){
-			rows[i].name, is_flag ? no_argument : required_argument, NULL, (int)i + 1};
-	}
-	optind = 0; // main has used getopt before
-	for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
-		if (c == '?')
-			return -EINVAL;
-		if (c == 'h')
-			out->help = true;
-		else if (take(out, &rows[c - 1], optarg) < 0)
-			return -EINVAL;
-	}
-	for (; optind < argc; optind++) {
-		if (out->n_args == PK_ARRAY_LEN(out->args))
-			return -EINVAL;
-		out->args[out->n_args++] = argv[optind];
-	}
-	return 0;
+	const struct pk_option rows[] = {
+		PK_TEXT("config", &out->config),
+		PK_TEXT("store", &out->store),
+		PK_FLAG("json", &out->json),
+		PK_TEXT("ca", &host->ca_path),
+		PK_TEXT("cert", &host->cert_path),
+		PK_TEXT("key", &host->key_path),
+		PK_TEXT("auth", &host->auth_path),
+		PK_TEXT("user", &host->user),
+		PK_TEXT("password-file", &host->password_path),
+		PK_FLAG("insecure", &host->insecure),
+		PK_CALL("mirror", add_mirror, out),
+		PK_CALL("token-host", add_token_host, out),
+		PK_BYTES("rate", &options->bandwidth_bytes_per_s),
+		PK_BYTES("budget", &out->budget_bytes),
+		PK_BYTES("max-size", &options->artifact_max_bytes),
+		PK_DURATION("deadline", &options->deadline_ns),
+		PK_DURATION("connect-timeout", &options->connect_timeout_ns),
+		PK_DURATION("stall", &options->stall_ns),
+		PK_DURATION("retry-min", &options->retry_min_ns),
+		PK_DURATION("retry-wait", &options->retry_wait_max_ns),
+		PK_CALL("retries", take_retries, &options->n_retries),
+	};
+	line.options = rows;
+	line.n_options = PK_ARRAY_LEN(rows);
+	return pk_options_parse(&line, argc, argv, &out->words);
 }
 
 static int load_config(struct pk_transfer *t, const char *path, const char *drop_ins)

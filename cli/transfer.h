@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "cli/options.h"
 #include "daemon/registries.h"
 #include "registry/policy.h"
 #include "registry/registry.h"
@@ -13,14 +14,12 @@
 #define PK_TRANSFER_MAX_HOSTS 8
 
 struct pk_transfer {
-	bool json, help;
-	const char *config;  // NULL: the node's own, when there is one
-	const char *store;   // NULL: below the root
-	const char *args[2]; // what stands besides the options
-	size_t n_args;
+	bool json;
+	const char *config;           // NULL: the node's own, when there is one
+	const char *store;            // NULL: below the root
+	struct pk_words words;        // what stands besides the options
 	struct pk_registry_host host; // what the options say of the reference's host
 	char *mirrors[PK_TRANSFER_MAX_HOSTS], *token_hosts[PK_TRANSFER_MAX_HOSTS];
-	bool has_host_options;
 	int64_t budget_bytes;
 
 	struct pk_registries registries; // of the config
@@ -49,8 +48,9 @@ struct pk_transfer {
 	"  --store DIR           the store (default: ROOT/var/lib/picket)\n"                       \
 	"  --json                one JSON object instead of text\n"
 
-// argv[0] is the verb. -EINVAL: a mistake, told on stderr.
-int pk_transfer_parse(int argc, char **argv, struct pk_transfer *out) pk_must_check;
+// As cli/options.h says; line comes without options.
+int pk_transfer_parse(struct pk_verb_line line, int argc, char **argv, struct pk_transfer *out)
+	pk_must_check;
 // Loads the config's registries and makes out->options for references to ref's host. Exit code, 0:
 // go on. From here on Ctrl-C cancels.
 int pk_transfer_prepare(struct pk_transfer *transfer, const struct pk_ref *ref) pk_must_check;

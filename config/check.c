@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "config/schema.h"
 #include "config/words.h"
 
@@ -258,6 +259,24 @@ static void check_signature(struct check *c, const struct pk_model_config *model
 			"meant");
 }
 
+static void check_key_rules(struct check *c, const struct pk_model_config *model)
+{
+	const struct pk_yaml_node *entry = pk_yaml_get(pk_yaml_get(c->root, "models"), model->name);
+	const struct pk_yaml_node *rules =
+		pk_yaml_get(pk_yaml_get(entry, "signature"), "key_rules");
+	for (size_t i = 0; i < model->signature.n_key_rules; i++) {
+		const struct pk_key_rule_config *rule = &model->signature.key_rules[i];
+		const struct pk_yaml_node *node = pk_yaml_get(rules, rule->id);
+		int64_t from_s = INT64_MIN, to_s = INT64_MAX;
+		(void)pk_parse_utc(rule->not_before, &from_s);
+		(void)pk_parse_utc(rule->not_after, &to_s);
+		if (node && from_s >= to_s)
+			FOUND(c, node, "not_before must be earlier than not_after");
+		if (node && rule->seq_max && rule->seq_min > rule->seq_max)
+			FOUND(c, node, "seq_min must not be above seq_max");
+	}
+}
+
 // A window needs both its ends.
 static void check_window(struct check *c, const struct pk_model_config *model)
 {
@@ -279,6 +298,7 @@ int pk_config_check(const struct pk_config *config, const struct pk_yaml_node *r
 	each(&c, "sinks", check_sink);
 	for (size_t i = 0; i < config->n_models; i++) {
 		check_signature(&c, &config->models[i]);
+		check_key_rules(&c, &config->models[i]);
 		check_window(&c, &config->models[i]);
 	}
 	check_rois(&c);

@@ -107,12 +107,21 @@ struct pk_window_config {
 	int64_t holdoff_ns;
 };
 
+// What a key may sign: times as in pk_parse_utc, "": no bound.
+struct pk_key_rule_config {
+	char *id; // 64 hex digits
+	char *not_before, *not_after;
+	int64_t seq_min, seq_max; // seq_max 0: no end
+};
+
 struct pk_signature_config {
 	int required; // enum pk_tristate; AUTO: for whatever comes over a network
 	char **keys;  // PEM files
 	size_t n_keys;
 	char **revoked; // ids of keys: 64 hex digits
 	size_t n_revoked;
+	struct pk_key_rule_config *key_rules;
+	size_t n_key_rules;
 	int threshold;
 	char **formats; // "cosign", "bundle"; none: both
 	size_t n_formats;
@@ -140,6 +149,7 @@ struct pk_model_config {
 	bool cpu_ok;    // cpu meanwhile is useful; else passthrough until the engine is ready
 	double conf;    // overrides the card's confidence threshold; < 0: the card's
 	double rollout; // percent of the fleet that takes new models
+	int keep;       // models before the active one that stay in the store
 	struct pk_poll_config poll;
 	struct pk_window_config window;
 	struct pk_signature_config signature;
@@ -197,6 +207,7 @@ struct pk_config {
 	struct {
 		char **chain; // default {"cuda", "cpu"}
 		size_t n_chain;
+		int threads; // of the cpu runtime in the worker; 0: half of the processors
 	} runtime;
 	struct {
 		int64_t time_limit_ns; // wall clock of one build

@@ -230,6 +230,14 @@ static const struct pk_schema_row model_rows[] = {
 		.help = "Percent of the fleet that takes a new model. Which nodes these are "
 			"depends "
 			"on the model's digest and `node.id`; a larger number only adds nodes."},
+	{.key = "keep",
+		.kind = PK_SCHEMA_INT,
+		.def = "1",
+		.min = "1",
+		.max = "8",
+		PK_SCHEMA_AT(struct pk_model_config, keep),
+		.help = "So many models before the active one stay in the store: `picketctl model "
+			"pin` goes back to them without fetching them again."},
 	{.key = "poll",
 		.kind = PK_SCHEMA_MAP,
 		.child = &pk_config_poll_schema,
@@ -599,6 +607,17 @@ static const struct pk_schema_row runtime_rows[] = {
 		.help = "Runtimes, best first: `cuda`, `cpu`. A model falls down this chain and "
 			"climbs "
 			"back."},
+	{.key = "threads",
+		.kind = PK_SCHEMA_INT,
+		.def = "0",
+		.min = "0",
+		.max = "64",
+		PK_SCHEMA_AT(struct pk_config, runtime.threads),
+		.help = "Threads of the cpu runtime in the worker, never more than processors; 0: "
+			"half "
+			"of the processors, which leaves the others to the cameras. Results are "
+			"the "
+			"same on any number."},
 	{NULL},
 };
 

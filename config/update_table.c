@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "config/config.h"
 #include "config/config_table.h"
 #include "config/path.h"
@@ -129,6 +130,55 @@ static const struct pk_schema_name tristates[] = {
 	{NULL, 0, NULL},
 };
 
+static int verify_utc(const char *text, struct pk_err *err)
+{
+	int64_t s;
+	return pk_parse_utc(text, &s) == 0
+		       ? 0
+		       : pk_fail(err, -EINVAL, "must be like 2026-11-30 or 2026-11-30T19:24:27Z");
+}
+
+static const struct pk_schema_row key_rule_rows[] = {
+	{.key = "not_before",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_utc,
+		PK_SCHEMA_AT(struct pk_key_rule_config, not_before),
+		.unset = "no bound",
+		.example = "2026-01-01",
+		.help = "UTC, from when on its signatures count on this node; a day alone is its "
+			"first second."},
+	{.key = "not_after",
+		.kind = PK_SCHEMA_STRING,
+		.verify = verify_utc,
+		PK_SCHEMA_AT(struct pk_key_rule_config, not_after),
+		.unset = "no bound",
+		.example = "2027-01-01",
+		.help = "UTC, until when. It keeps new models away; what runs goes on."},
+	{.key = "seq_min",
+		.kind = PK_SCHEMA_INT,
+		.def = "0",
+		.min = "0",
+		.max = "9007199254740992",
+		PK_SCHEMA_AT(struct pk_key_rule_config, seq_min),
+		.help = "Lowest sequence number of a model that it may sign."},
+	{.key = "seq_max",
+		.kind = PK_SCHEMA_INT,
+		.def = "0",
+		.min = "0",
+		.max = "9007199254740992",
+		PK_SCHEMA_AT(struct pk_key_rule_config, seq_max),
+		.help = "Highest one; 0: no end. A key that is retired gets the last number it "
+			"signed: no clock is needed for that."},
+	{NULL},
+};
+
+static const struct pk_schema key_rule_schema = {
+	.noun = "key rule",
+	.rows = key_rule_rows,
+	.size = sizeof(struct pk_key_rule_config),
+	.name_offset = offsetof(struct pk_key_rule_config, id),
+};
+
 static const struct pk_schema_row signature_rows[] = {
 	{.key = "required",
 		.kind = PK_SCHEMA_ENUM,
@@ -154,6 +204,13 @@ static const struct pk_schema_row signature_rows[] = {
 		PK_SCHEMA_ARRAY(struct pk_signature_config, revoked, n_revoked),
 		.unset = "none",
 		.help = "Ids of keys (SHA-256 of the public key) that may no longer."},
+	{.key = "key_rules",
+		.kind = PK_SCHEMA_TABLE,
+		.child = &key_rule_schema,
+		.verify = verify_key_id,
+		.max_items = 16,
+		PK_SCHEMA_ARRAY(struct pk_signature_config, key_rules, n_key_rules),
+		.help = "What a key of `keys` may sign, by its id (`picketctl key show`)."},
 	{.key = "threshold",
 		.kind = PK_SCHEMA_INT,
 		.def = "1",

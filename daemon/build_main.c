@@ -108,6 +108,18 @@ static int read_shapes(struct job *job, struct pk_err *err)
 	return 0;
 }
 
+// Which output the card calls the classes' scores.
+static void find_classes(const struct pk_card *card, struct pk_class_output *out)
+{
+	for (size_t i = 0; card->task == PK_TASK_CLASSIFY && i < card->n_outputs; i++) {
+		enum pk_output_role role = card->outputs[i].role;
+		if (role == PK_ROLE_LOGITS || role == PK_ROLE_SCORES)
+			*out = (struct pk_class_output){.name = card->outputs[i].name,
+				.n_classes = card->decode.classes,
+				.is_logits = card->decode.activation != PK_SCORE_NONE};
+	}
+}
+
 static int read_card(struct job *job, const char *path, struct pk_err *err)
 {
 	struct pk_problems problems = {0};
@@ -125,6 +137,7 @@ static int read_card(struct job *job, const char *path, struct pk_err *err)
 	if (r == 0) {
 		job->options.max_rel_err = job->card->gate.max_abs_err;
 		job->options.min_cosine = job->card->gate.min_cosine;
+		find_classes(job->card, &job->options.classes);
 	}
 	job->options.card = job->card_text.data;
 	job->options.card_size = job->card_text.len;

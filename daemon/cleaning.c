@@ -143,7 +143,10 @@ void pk_cleaning_finish(struct pk_cleaning *cleaning)
 	cleaning->job = NULL;
 }
 
+// Asking again does not put it off: who asks every second must get it, too.
 void pk_cleaning_want(struct pk_cleaning *cleaning)
 {
-	pk_loop_start_timer(cleaning->loop, &cleaning->timer, WAIT_NS);
+	int64_t left_ns = pk_timer_left_ns(&cleaning->timer);
+	if (left_ns <= 0 || left_ns > WAIT_NS)
+		pk_loop_start_timer(cleaning->loop, &cleaning->timer, WAIT_NS);
 }

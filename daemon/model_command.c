@@ -113,7 +113,8 @@ bool pk_model_engines(const struct pk_model *model, json_t *names)
 {
 	const struct pk_up_record *record = &model->update.record;
 	bool all = (add_engines(model->active, names) || !record->active.digest[0]);
-	all = (add_engines(model->candidate, names) || !record->candidate.digest[0]) && all;
+	// A candidate that was not verified yet has no engine: while it waits for room, others' go.
+	all = (add_engines(model->candidate, names) || !record->verified) && all;
 	all = (add_engines(model->previous, names) || !record->previous.digest[0]) && all;
 	(void)add_engines(model->current, names);
 	(void)add_engines(model->next, names);

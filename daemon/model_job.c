@@ -66,8 +66,9 @@ static void resolve(struct pk_model_job *job)
 
 static int open_store(struct pk_model_job *job, struct pk_store **out)
 {
-	const struct pk_store_options options = {
-		.quota_bytes = job->quota_bytes, .reserve_bytes = job->reserve_bytes};
+	const struct pk_store_options options = {.quota_bytes = job->quota_bytes,
+		.reserve_bytes = job->reserve_bytes,
+		.for_engines = true};
 	return pk_store_open_with(job->store, &options, out, &job->err);
 }
 

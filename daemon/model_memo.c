@@ -104,13 +104,13 @@ void pk_model_warm(struct pk_model *model)
 	const struct pk_engine_file *file =
 		model->previous ? &model->previous->files[PK_ENGINE_TUNED] : NULL;
 	bool busy = model->apart_artifact || pk_update_pending(&model->update);
-	if (!digest[0] || busy)
+	if (!digest[0])
 		return;
-	if (!model->previous) {
+	if (!model->previous) { // cleaning must know which engines are its
 		if (!model->warm_job)
 			pk_model_job_post(
 				model, PK_JOB_PREPARE, &model->warm_job, digest, on_previous);
-	} else if (file->path && !pk_model_is_file(file->path) &&
+	} else if (!busy && file->path && !pk_model_is_file(file->path) &&
 		   !pk_state_broken_cause(&model->state, file->digest)) {
 		pk_model_build_apart(model, model->previous, on_warm);
 	}

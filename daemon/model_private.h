@@ -75,6 +75,7 @@ struct pk_model {
 	struct pk_model_watch watch;
 	int64_t begun_ns; // monotonic, when the candidate was found
 	char *policy;     // what judges a candidate, as text
+	char *entry;      // all that the config says of it, as text
 
 	// Events that came while another was being handled.
 	struct pk_model_pending {

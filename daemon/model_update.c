@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
@@ -15,8 +16,9 @@
 #include "daemon/text.h"
 #include "daemon/update_policy.h"
 
-#define LOOK_AGAIN_S 3600 // windows are looked at anew: clocks are set, zones change
-#define DAY_NS       (86400 * PK_NS_PER_S)
+#define RELOAD_SPREAD_NS (60 * PK_NS_PER_S)
+#define LOOK_AGAIN_S     3600 // windows are looked at anew: clocks are set, zones change
+#define DAY_NS           (86400 * PK_NS_PER_S)
 
 static int64_t deadline_ns(const struct pk_model *model)
 {
@@ -79,7 +81,10 @@ static void fail(struct pk_model *model, int64_t serial, const char *long_reason
 
 static void do_save(struct pk_model *model, const struct pk_up_action *action)
 {
+	struct pk_up_record *record = &model->update.record;
+	size_t n_kept = (size_t)model->config->keep - 1; // beside `previous`
 	PK_FAULT("update-save");
+	record->n_older = record->n_older < n_kept ? record->n_older : n_kept;
 	model->state.update = model->update.record;
 	bool saved = pk_model_save(model);
 	PK_FAULT("update-saved");
@@ -170,6 +175,8 @@ static bool failed(struct pk_model *model, const struct pk_model_job *job)
 static void on_fetched(struct pk_model *model, struct pk_model_job *job)
 {
 	model->retry_after_ns = job->report.retry_after_ns;
+	if (job->code == -ENOSPC) // what a kill kept from being removed; the next try finds room
+		model->env->gc(model->env->ctx);
 	if (failed(model, job))
 		return;
 	pk_model_tell_fetched(model, job);
@@ -587,6 +594,7 @@ void pk_model_heartbeat(struct pk_model *model, const json_t *cameras)
 }
 
 static char *policy_text(const struct pk_model *model);
+static char *entry_text(const struct pk_model *model);
 
 static void on_serve_timer(void *ctx)
 {
@@ -601,6 +609,7 @@ void pk_model_update_begin(struct pk_model *model)
 	model->serve_timer = (struct pk_timer){.fire = on_serve_timer, .ctx = model};
 	model->signed_rollout = 100;
 	model->policy = policy_text(model);
+	model->entry = entry_text(model);
 	pk_update_init(&model->update);
 	model->update.record = model->state.update;
 	pk_model_memo_load(model);
@@ -620,6 +629,7 @@ void pk_model_update_end(struct pk_model *model)
 	pk_builder_cancel(model->env->builder, &model->admit_job);
 	pk_watch_finish(&model->watch);
 	free(model->policy);
+	free(model->entry);
 	pk_artifact_unref(model->active);
 	pk_artifact_unref(model->candidate);
 	pk_artifact_unref(model->previous);
@@ -645,12 +655,44 @@ static char *policy_text(const struct pk_model *model)
 	return pk_buf_error(&text) ? NULL : strdup(pk_buf_cstr(&text));
 }
 
+// All that the config says of it.
+static char *entry_text(const struct pk_model *model)
+{
+	pk_auto_buf struct pk_buf text;
+	pk_buf_init(&text, 64u << 10);
+	pk_schema_dump(&pk_config_model_schema, model->config, &text);
+	return pk_buf_error(&text) ? NULL : strdup(pk_buf_cstr(&text));
+}
+
+// Takes the text over; whether it is what *kept was.
+static bool keep_text(char **kept, char *text)
+{
+	bool same = text && *kept && strcmp(text, *kept) == 0;
+	free(*kept);
+	*kept = text;
+	return same;
+}
+
+// A tag may have moved: the operator who reloads wants to know. Who changed the model waits for the
+// answer; any other reload may be a whole fleet's, which must not ask in one second.
+static void look_after_reload(struct pk_model *model, bool same_entry)
+{
+	const struct pk_poll_config *poll = &model->config->poll;
+	int64_t spread_ns = PK_MIN(poll->interval_ns, RELOAD_SPREAD_NS);
+	int64_t left_ns = pk_timer_left_ns(&model->poll_timer);
+	if (!same_entry || !pk_model_ref_is_open(model->ref)) {
+		pk_model_update_post(
+			model, &(struct pk_up_event){.type = PK_UP_CHECK, .operator_ = true});
+	} else if (left_ns >= 0) {
+		int64_t wait_ns = (int64_t)(pk_chance() * (double)spread_ns);
+		pk_loop_start_timer(model->env->loop, &model->poll_timer, PK_MIN(wait_ns, left_ns));
+	}
+}
+
 void pk_model_update_config(struct pk_model *model, bool fresh)
 {
-	char *policy = policy_text(model);
-	bool same = policy && model->policy && strcmp(policy, model->policy) == 0;
-	free(model->policy);
-	model->policy = policy;
+	bool same = keep_text(&model->policy, policy_text(model));
+	bool same_entry = keep_text(&model->entry, entry_text(model));
 	if (fresh) { // their engines are others now
 		pk_model_build_apart_cancel(model);
 		forget_artifacts(model);
@@ -658,6 +700,5 @@ void pk_model_update_config(struct pk_model *model, bool fresh)
 	}
 	if (fresh || !same)
 		pk_model_update_post(model, &(struct pk_up_event){.type = PK_UP_POLICY});
-	// A tag may have moved: the operator who reloads wants to know.
-	pk_model_update_post(model, &(struct pk_up_event){.type = PK_UP_CHECK, .operator_ = true});
+	look_after_reload(model, same_entry && !fresh);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "daemon/model_job.h"
 #include "daemon/text.h"
 #include "registry/signature.h"
@@ -17,6 +18,11 @@ struct pk_verify_policy {
 	char *model_name;       // NULL: not compared
 	char **keys, **revoked; // paths, ids
 	size_t n_keys, n_revoked;
+	struct key_rule {
+		char id[PK_KEY_ID_TEXT];
+		struct pk_key_rules rules;
+	} * rules;
+	size_t n_rules;
 	int64_t now_s;
 };
 
@@ -48,6 +54,23 @@ static unsigned formats_of(const struct pk_signature_config *config)
 	return formats;
 }
 
+static int copy_rules(const struct pk_signature_config *config, struct pk_verify_policy *policy)
+{
+	policy->rules = calloc(config->n_key_rules + 1, sizeof(*policy->rules));
+	if (!policy->rules)
+		return -ENOMEM;
+	for (size_t i = 0; i < config->n_key_rules; i++) {
+		const struct pk_key_rule_config *from = &config->key_rules[i];
+		struct key_rule *to = &policy->rules[policy->n_rules++];
+		pk_text_format(to->id, sizeof(to->id), "%s", from->id);
+		to->rules.seq_min = from->seq_min;
+		to->rules.seq_max = from->seq_max;
+		(void)pk_parse_utc(from->not_before, &to->rules.not_before_s); // "": none
+		(void)pk_parse_utc(from->not_after, &to->rules.not_after_s);
+	}
+	return 0;
+}
+
 int pk_verify_policy_create(const struct pk_model *model, struct pk_verify_policy **out)
 {
 	const struct pk_signature_config *config = &model->config->signature;
@@ -63,7 +86,8 @@ int pk_verify_policy_create(const struct pk_model *model, struct pk_verify_polic
 	policy->revoked =
 		copy_list(config->revoked, config->n_revoked, &policy->n_revoked, &failed);
 	policy->model_name = config->model[0] ? strdup(config->model) : NULL;
-	failed = failed || (config->model[0] && !policy->model_name);
+	failed = failed || (config->model[0] && !policy->model_name) ||
+		 copy_rules(config, policy) < 0;
 	if (failed) {
 		pk_verify_policy_destroy(policy);
 		return -ENOMEM;
@@ -82,6 +106,7 @@ void pk_verify_policy_destroy(struct pk_verify_policy *policy)
 		free(policy->revoked[i]);
 	free(policy->keys);
 	free(policy->revoked);
+	free(policy->rules);
 	free(policy->model_name);
 	free(policy);
 }
@@ -94,6 +119,11 @@ static int load_keys(
 		r = pk_keyring_add(ring, policy->keys[i], NULL, err);
 	for (size_t i = 0; r == 0 && i < policy->n_revoked; i++)
 		(void)pk_keyring_revoke(ring, policy->revoked[i], NULL); // not there: cannot sign
+	// A rule for a key that is not there is a mistake, and one that would let a key sign more.
+	for (size_t i = 0; r == 0 && i < policy->n_rules; i++)
+		r = pk_keyring_limit(ring, policy->rules[i].id, &policy->rules[i].rules, err);
+	if (r == -ENOENT)
+		pk_err_prefix(err, "signature");
 	return r;
 }
 

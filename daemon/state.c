@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/record.h"
+#include "daemon/seq_mark.h"
 #include "daemon/text.h"
 
 #define VERSION       2
@@ -18,7 +19,7 @@
 
 void pk_state_init(struct pk_state *state)
 {
-	*state = (struct pk_state){0};
+	*state = (struct pk_state){.marked_seq = -1};
 	pk_up_record_init(&state->update);
 }
 
@@ -61,16 +62,27 @@ static int read_unsigned(const json_t *json, const char *key, unsigned *out)
 	return r;
 }
 
-static int read_slot(const json_t *json, const char *key, struct pk_up_slot *out)
+static int take_slot(const json_t *slot, struct pk_up_slot *out)
 {
-	const json_t *slot = json_object_get(json, key);
 	*out = (struct pk_up_slot){.seq = -1};
-	if (!slot)
-		return 0;
 	if (!json_is_object(slot) || read_digest(slot, "digest", out->digest) < 0 ||
 		!out->digest[0])
 		return -EBADMSG;
 	return read_int(slot, "seq", -1, PK_UP_MAX_SEQ, &out->seq);
+}
+
+static int read_slot(const json_t *json, const char *key, struct pk_up_slot *out)
+{
+	const json_t *slot = json_object_get(json, key);
+	*out = (struct pk_up_slot){.seq = -1};
+	return slot ? take_slot(slot, out) : 0;
+}
+
+static int read_older(const json_t *item, struct pk_up_record *record)
+{
+	if (record->n_older == PK_UP_MAX_OLDER)
+		return -EBADMSG;
+	return take_slot(item, &record->older[record->n_older++]);
 }
 
 static int read_quarantine(const json_t *item, struct pk_up_record *record)
@@ -101,12 +113,17 @@ static int read_broken(const json_t *item, struct pk_state *state)
 static int read_lists(const json_t *json, struct pk_state *state)
 {
 	json_t *quarantine = json_object_get(json, "quarantine"), *broken = NULL, *item;
+	json_t *older = json_object_get(json, "older");
 	size_t i;
-	if ((quarantine && !json_is_array(quarantine)) ||
+	if ((quarantine && !json_is_array(quarantine)) || (older && !json_is_array(older)) ||
 		pk_json_get_arr(json, "broken", &broken, NULL) < 0)
 		return -EBADMSG;
 	json_array_foreach (quarantine, i, item) {
 		if (read_quarantine(item, &state->update) < 0)
+			return -EBADMSG;
+	}
+	json_array_foreach (older, i, item) {
+		if (read_older(item, &state->update) < 0)
 			return -EBADMSG;
 	}
 	json_array_foreach (broken, i, item) {
@@ -184,9 +201,9 @@ int pk_state_decode(const char *text, size_t n, struct pk_state *state)
 	return r < 0 ? -EBADMSG : 0;
 }
 
-int pk_state_load(const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
+static int load_record(
+	const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
 {
-	pk_state_init(state);
 	pk_auto_free char *path = path_of(dir, name);
 	pk_auto_buf struct pk_buf file;
 	pk_buf_init(&file, MAX_FILE);
@@ -200,6 +217,39 @@ int pk_state_load(const char *dir, const char *name, struct pk_state *state, str
 	return r == 0 ? 0 : pk_fail(err, -EBADMSG, "%s is damaged", path);
 }
 
+// Raises the highest number to the mark's. A mark that is damaged is written anew by the next save.
+static int take_mark(const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
+{
+	struct pk_up_record *record = &state->update;
+	struct pk_seq_mark mark;
+	int r = pk_seq_mark_load(dir, name, &mark, err);
+	state->marked_seq = mark.seq;
+	if (mark.seq > record->seq_high) {
+		record->seq_high = mark.seq;
+		memcpy(record->seq_digest, mark.digest, sizeof(record->seq_digest));
+	}
+	return r;
+}
+
+int pk_state_load(const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
+{
+	struct pk_err mark_err = {0};
+	pk_state_init(state);
+	int r = load_record(dir, name, state, err);
+	int mark = take_mark(dir, name, state, &mark_err);
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	if (mark == -EBADMSG)
+		return pk_fail(err, -EBADMSG,
+			"%s/%s.json is lost and so is its sequence mark: an older model would be "
+			"taken",
+			dir, name);
+	return r == -ENOENT && mark == 0
+		       ? pk_fail(err, -EBADMSG, "%s/%s.json is gone, its sequence mark is not", dir,
+				 name)
+		       : r;
+}
+
 static const char *or_none(const char *text)
 {
 	return text[0] ? text : NULL;
@@ -210,6 +260,14 @@ static json_t *slot_json(const struct pk_up_slot *slot)
 	return slot->digest[0] ? json_pack("{s:s, s:I}", "digest", slot->digest, "seq",
 					 (json_int_t)slot->seq)
 			       : NULL;
+}
+
+static json_t *older_json(const struct pk_up_record *record)
+{
+	json_t *list = record->n_older ? json_array() : NULL;
+	for (size_t i = 0; i < record->n_older; i++)
+		json_array_append_new(list, slot_json(&record->older[i]));
+	return list;
 }
 
 static json_t *quarantine_json(const struct pk_up_record *record)
@@ -250,16 +308,16 @@ static json_t *history_json(const struct pk_up_record *record)
 static json_t *encode(const struct pk_state *state, size_t first_broken)
 {
 	const struct pk_up_record *record = &state->update;
-	return json_pack("{s:i, s:s, s:o*, s:o*, s:o*, s:s*, s:b, s:b, s:b, s:o, s:i, s:i, "
+	return json_pack("{s:i, s:s, s:o*, s:o*, s:o*, s:o*, s:s*, s:b, s:b, s:b, s:o, s:i, s:i, "
 			 "s:o, s:o, s:o}",
 		"v", VERSION, "phase", pk_update_phase_name(record->phase), "active",
 		slot_json(&record->active), "previous", slot_json(&record->previous), "candidate",
-		slot_json(&record->candidate), "pinned", or_none(record->pinned), "pin_any_seq",
-		(int)record->pin_any_seq, "any_seq", (int)record->any_seq, "verified",
-		(int)record->verified, "history", history_json(record), "attempts",
-		(int)record->attempts, "builds", (int)record->builds, "quarantine",
-		quarantine_json(record), "baseline", baseline_json(&record->baseline), "broken",
-		broken_json(state, first_broken));
+		slot_json(&record->candidate), "older", older_json(record), "pinned",
+		or_none(record->pinned), "pin_any_seq", (int)record->pin_any_seq, "any_seq",
+		(int)record->any_seq, "verified", (int)record->verified, "history",
+		history_json(record), "attempts", (int)record->attempts, "builds",
+		(int)record->builds, "quarantine", quarantine_json(record), "baseline",
+		baseline_json(&record->baseline), "broken", broken_json(state, first_broken));
 }
 
 int pk_state_encode(const struct pk_state *state, struct pk_buf *out)
@@ -275,15 +333,27 @@ int pk_state_encode(const struct pk_state *state, struct pk_buf *out)
 	return -ENOMEM;
 }
 
-int pk_state_save(
-	const char *dir, const char *name, const struct pk_state *state, struct pk_err *err)
+static int save_mark(const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
+{
+	struct pk_seq_mark mark = {.seq = state->update.seq_high};
+	if (mark.seq <= state->marked_seq || !state->update.seq_digest[0])
+		return 0;
+	memcpy(mark.digest, state->update.seq_digest, sizeof(mark.digest));
+	int r = pk_seq_mark_save(dir, name, &mark, err);
+	if (r == 0)
+		state->marked_seq = mark.seq;
+	return r;
+}
+
+int pk_state_save(const char *dir, const char *name, struct pk_state *state, struct pk_err *err)
 {
 	pk_auto_buf struct pk_buf text;
 	pk_auto_free char *path = path_of(dir, name);
 	pk_buf_init(&text, MAX_FILE);
 	if (!path || pk_state_encode(state, &text) < 0)
 		return pk_fail(err, -ENOMEM, "out of memory");
-	return pk_record_save(NULL, path, text.data, text.len, err);
+	int r = save_mark(dir, name, state, err);
+	return r < 0 ? r : pk_record_save(NULL, path, text.data, text.len, err);
 }
 
 const char *pk_state_broken_cause(const struct pk_state *state, const char *key)

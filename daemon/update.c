@@ -216,9 +216,7 @@ static void commit(struct pk_update *update, struct pk_up_actions *actions)
 	struct pk_up_record *record = &update->record;
 	stop_work(update, actions);
 	pk_up_raise_seq(record);
-	if (record->active.digest[0])
-		record->previous = record->active;
-	record->active = record->candidate;
+	pk_up_promote(record);
 	drop_candidate(update);
 	go_saved(update, PK_UP_COMMIT, actions);
 }
@@ -712,9 +710,7 @@ static void on_roll_back(
 	stop_work(update, actions);
 	drop_candidate(update);
 	// What is left stays the candidate until the way back is done: events speak of it.
-	record->candidate = record->active;
-	record->active = record->previous;
-	record->previous = no_slot;
+	pk_up_demote(record);
 	roll_back(update, event, "rolled back by the operator", false, actions);
 }
 

@@ -91,6 +91,44 @@ void pk_up_quarantine_forget(struct pk_up_record *record, const char *digest, bo
 		remove_at(record, (size_t)(entry - record->quarantine));
 }
 
+static void forget_older(struct pk_up_record *record, const char *digest)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < record->n_older; i++) {
+		if (!same(digest, record->older[i].digest))
+			record->older[n++] = record->older[i];
+	}
+	record->n_older = n;
+}
+
+void pk_up_promote(struct pk_up_record *record)
+{
+	const struct pk_up_slot last = record->previous;
+	if (record->active.digest[0])
+		record->previous = record->active;
+	record->active = record->candidate;
+	forget_older(record, last.digest);
+	forget_older(record, record->active.digest);
+	forget_older(record, record->previous.digest);
+	if (!last.digest[0] || same(last.digest, record->active.digest) ||
+		same(last.digest, record->previous.digest))
+		return;
+	if (record->n_older == PK_UP_MAX_OLDER)
+		record->n_older--;
+	memmove(&record->older[1], &record->older[0], record->n_older * sizeof(last));
+	record->older[0] = last;
+	record->n_older++;
+}
+
+void pk_up_demote(struct pk_up_record *record)
+{
+	static const struct pk_up_slot none = {.seq = -1};
+	record->candidate = record->active;
+	record->active = record->previous;
+	record->previous = record->n_older ? record->older[0] : none;
+	forget_older(record, record->previous.digest);
+}
+
 const char *pk_up_judge_seq(
 	const struct pk_up_record *record, int64_t seq, char text[PK_UP_REASON_MAX])
 {

@@ -32,6 +32,7 @@ bool pk_update_phase_parse(const char *name, enum pk_update_phase *out);
 #define PK_UP_REASON_MAX     256
 #define PK_UP_VERDICT_MAX    96 // of a reason that is kept on disk
 #define PK_UP_MAX_QUARANTINE 8  // the oldest goes first
+#define PK_UP_MAX_OLDER      7  // models before `previous`
 #define PK_UP_MAX_ATTEMPTS   3  // activations that were begun and never ended
 #define PK_UP_MAX_BUILDS     2  // builds that ended without a verdict
 // A signed sequence number may be so far above the last one: a stolen key cannot end all updates.
@@ -57,6 +58,8 @@ struct pk_up_baseline {
 struct pk_up_record {
 	enum pk_update_phase phase; // IDLE, or where the candidate was
 	struct pk_up_slot active, previous, candidate;
+	struct pk_up_slot older[PK_UP_MAX_OLDER]; // before `previous`, newest first; only kept
+	size_t n_older;
 	char pinned[PK_DIGEST_TEXT]; // by the operator; "": the reference decides
 	bool pin_any_seq;            // the pinned one may be older: the operator said so
 	bool any_seq;                // the candidate may
@@ -85,6 +88,13 @@ void pk_up_quarantine_add(struct pk_up_record *record, const char *digest, const
 	bool soft, int64_t now_s);
 // soft_only: one that never ends stays.
 void pk_up_quarantine_forget(struct pk_up_record *record, const char *digest, bool soft_only);
+
+// The candidate becomes the active one, the active one `previous`, and that one the first of the
+// older ones, each at most once.
+void pk_up_promote(struct pk_up_record *record);
+// The other way: `previous`, which must be there, becomes active, and the first of the older ones
+// `previous`. What was active becomes the candidate.
+void pk_up_demote(struct pk_up_record *record);
 
 // Why the candidate may not have this signed sequence number (-1: none), or NULL; text may hold it.
 const char *pk_up_judge_seq(

@@ -215,6 +215,12 @@ int pk_context_set_poison(struct pk_context *context, bool on, struct pk_err *er
 	return runtime->set_poison(context->runtime_context, on, err);
 }
 
+int pk_context_set_pool(struct pk_context *context, struct pk_cpu_pool *pool, struct pk_err *err)
+{
+	const struct pk_runtime_ops *runtime = context->engine->runtime;
+	return runtime->set_pool ? runtime->set_pool(context->runtime_context, pool, err) : 0;
+}
+
 size_t pk_engine_runtimes(struct pk_runtime_status *out, size_t max)
 {
 	size_t n = 0;

@@ -33,6 +33,13 @@ struct pk_input_shape {
 
 struct pk_gate_sample; // engine/gate/gate.h
 
+// The output of a classifier: rows of n_classes scores. name NULL: the model is none.
+struct pk_class_output {
+	const char *name;
+	int64_t n_classes;
+	bool is_logits; // a softmax or sigmoid comes after it
+};
+
 // Zero means default everywhere.
 struct pk_build_options {
 	const char *onnx_path;
@@ -57,6 +64,7 @@ struct pk_build_options {
 	// first is used.
 	const struct pk_gate_sample *gate_samples;
 	size_t n_gate_samples;
+	struct pk_class_output classes; // judged by its winner and distribution, on the samples
 	// Called often enough for a heartbeat; phase: "import", "optimise", "tune", "gate",
 	// "write". Non-zero cancels (-ECANCELED).
 	int (*progress)(void *ctx, const char *phase, int done, int total, const char *what);
@@ -158,6 +166,13 @@ int pk_context_create(struct pk_engine *engine, int n_slots, struct pk_context *
 	struct pk_err *err) pk_must_check;
 void pk_context_destroy(struct pk_context *context);
 PK_DEFINE_AUTO(pk_context, pk_context_destroy);
+
+struct pk_cpu_pool; // engine/cpu/pool.h
+// Host threads that a runtime on the host's cores shares among its contexts; borrowed, outlives the
+// context. Without it a run stays on the thread that waits for it. Other runtimes ignore it. Not
+// while a slot is in flight. -ENOMEM leaves it as it was.
+int pk_context_set_pool(struct pk_context *context, struct pk_cpu_pool *pool, struct pk_err *err)
+	pk_must_check;
 
 // Where to put input input_idx of a slot before submit (dense, binding's bytes). A picture goes
 // there with pk_preprocess_run. Not while the slot is in flight.

@@ -16,10 +16,12 @@
 #define PK_RUNTIME_ABI 1
 
 struct pk_timing_cache;
+struct pk_cpu_pool; // engine/cpu/pool.h
 
 enum pk_runtime_caps {
 	PK_RUNTIME_PINNED_INPUT = 1, // reads input tensors best from pinned host memory
 	PK_RUNTIME_ACCELERATOR = 2,  // not the host's cores
+	PK_RUNTIME_FP16 = 4,         // can keep activations in half precision
 };
 
 // What this machine is to the runtime. Both texts are canonical JSON objects.
@@ -33,6 +35,7 @@ struct pk_runtime_build {
 		*graph; // optimised, owned by the caller; build annotates kernels and packing
 	int opt_level;  // 0: no measuring; 1: measure each operation
 	struct pk_timing_cache *timing;
+	enum pk_dtype float_type; // of activations: PK_F32, or PK_F16 for PK_RUNTIME_FP16
 	// Called between measurements: done of total; non-zero cancels (-ECANCELED). May be NULL.
 	int (*progress)(void *ctx, int done, int total, const char *what);
 	void *ctx;
@@ -74,6 +77,9 @@ struct pk_runtime_ops {
 	// A check on memory planning: fills what holds nothing live with NaN (all bits set) before
 	// each node. Runs get slow. Optional.
 	int (*set_poison)(void *context, bool on, struct pk_err *err);
+	// Kernels share these host threads from now on; NULL: none but the caller. Not while a slot
+	// is in flight. Optional.
+	int (*set_pool)(void *context, struct pk_cpu_pool *pool, struct pk_err *err);
 	void (*context_destroy)(void *context);
 	void (*unload)(void *loaded);
 };
@@ -82,4 +88,5 @@ struct pk_runtime_ops {
 extern const struct pk_runtime_ops *const pk_runtime_table[];
 const struct pk_runtime_ops *pk_runtime_by_name(const char *name); // NULL when unknown
 
+extern const struct pk_runtime_ops pk_cuda_runtime;
 extern const struct pk_runtime_ops pk_cpu_runtime;

@@ -5,6 +5,7 @@
 #include "engine/runtime.h"
 
 const struct pk_runtime_ops *const pk_runtime_table[] = {
+	&pk_cuda_runtime,
 	&pk_cpu_runtime,
 	NULL,
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "engine/cpu/pool.h"
 #include "pipeline/pipeline_private.h"
 
 #define PK_PIPELINE_STOP_NS   PK_NS_PER_S
@@ -52,7 +53,9 @@ int pk_pipeline_create(const struct pk_config *config, const struct pk_pipeline_
 	pipeline->roster = pk_roster_create();
 	if (!pipeline->scheduler || !pipeline->roster)
 		return pk_fail(err, -ENOMEM, "out of memory");
-	int r = pk_infer_create(pipeline->scheduler, &pipeline->events, &pipeline->infer, err);
+	int r = pk_cpu_pool_create(0, &pipeline->pool, err);
+	if (r == 0)
+		r = pk_infer_create(pipeline->scheduler, &pipeline->events, &pipeline->infer, err);
 	if (r == 0)
 		r = pk_pipeline_apply(pipeline, config, err);
 	if (r < 0)
@@ -86,6 +89,7 @@ void pk_pipeline_destroy(struct pk_pipeline *pipeline)
 		pk_sink_destroy(pipeline->sinks.items[i]);
 	for (size_t i = 0; i < pipeline->slots.n; i++)
 		pk_model_slot_destroy(pipeline->slots.items[i]);
+	pk_cpu_pool_destroy(pipeline->pool);
 	pk_scheduler_destroy(pipeline->scheduler);
 	pk_roster_unref(pipeline->roster);
 	pk_array_finish(&pipeline->cameras);
@@ -104,6 +108,9 @@ int pk_pipeline_apply(
 	int r = pk_pipeline_copy_config(config, &next, err);
 	if (r < 0)
 		return r;
+	int all = pk_cpu_pool_threads(pipeline->pool);
+	pk_cpu_pool_set_limit(
+		pipeline->pool, next->runtime.threads ? next->runtime.threads : all / 2);
 	r = pk_pipeline_change(pipeline, pipeline->config, next, err);
 	pk_config_destroy(pipeline->config);
 	pipeline->config = pk_steal(next);
@@ -133,7 +140,8 @@ int pk_pipeline_assign(
 	if (!slot)
 		return pk_fail(err, -ENOENT, "there is no model `%s`", assignment->model);
 	struct pk_serving *serving = NULL, *retired = NULL;
-	int r = pk_serving_create(assignment, slot->conf, &pipeline->events, &serving, err);
+	int r = pk_serving_create(
+		assignment, slot->conf, pipeline->pool, &pipeline->events, &serving, err);
 	if (r < 0) {
 		pk_err_prefix(err, "model `%s`", assignment->model);
 		return r;

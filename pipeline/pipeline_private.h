@@ -31,7 +31,8 @@ struct pk_pipeline {
 	struct pk_roster *roster;
 	struct pk_scheduler *scheduler;
 	struct pk_infer *infer;
-	pthread_mutex_t lock; // cameras
+	struct pk_cpu_pool *pool; // as many threads as processors; the config limits them
+	pthread_mutex_t lock;     // cameras
 	PK_ARRAY(struct pk_pipeline_camera) cameras;
 	PK_ARRAY(struct pk_model_slot *) slots;
 	PK_ARRAY(struct pk_sink *) sinks;

@@ -80,7 +80,8 @@ static void pk_serving_tell(
 }
 
 static int pk_serving_load(struct pk_serving *serving, const struct pk_assignment *assignment,
-	double conf, const struct pk_pipeline_events *events, struct pk_err *err)
+	double conf, struct pk_cpu_pool *pool, const struct pk_pipeline_events *events,
+	struct pk_err *err)
 {
 	enum pk_mismatch mismatch = PK_MATCH;
 	pk_serving_tell(events, assignment->model, PK_LOAD_READ);
@@ -97,6 +98,8 @@ static int pk_serving_load(struct pk_serving *serving, const struct pk_assignmen
 		return r;
 	pk_serving_tell(events, assignment->model, PK_LOAD_PREPARE);
 	r = pk_context_create(serving->engine, 1, &serving->context, err);
+	if (r == 0)
+		r = pk_context_set_pool(serving->context, pool, err);
 	if (r < 0)
 		return r;
 	pk_serving_tell(events, assignment->model, PK_LOAD_RUN);
@@ -114,7 +117,7 @@ static void pk_serving_set_text(struct pk_serving *serving, const struct pk_assi
 		a->model_digest ? a->model_digest : "");
 }
 
-int pk_serving_create(const struct pk_assignment *assignment, double conf,
+int pk_serving_create(const struct pk_assignment *assignment, double conf, struct pk_cpu_pool *pool,
 	const struct pk_pipeline_events *events, struct pk_serving **out, struct pk_err *err)
 {
 	pk_auto(pk_serving) serving = calloc(1, sizeof(*serving));
@@ -122,7 +125,7 @@ int pk_serving_create(const struct pk_assignment *assignment, double conf,
 		return pk_fail(err, -ENOMEM, "out of memory");
 	pk_serving_set_text(serving, assignment);
 	if (assignment->engine_path) {
-		int r = pk_serving_load(serving, assignment, conf, events, err);
+		int r = pk_serving_load(serving, assignment, conf, pool, events, err);
 		if (r < 0)
 			return r;
 	}

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/base64.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -85,11 +86,14 @@ static char *basic_of(const struct pk_credentials *credentials)
 		return NULL;
 	if (asprintf(&text, "%s:%s", credentials->user, credentials->password) < 0)
 		return NULL;
-	char *encoded = pk_base64_encode(text, strlen(text));
+	pk_auto_buf struct pk_buf encoded;
+	pk_buf_init(&encoded, 2 * strlen(text) + 8);
+	int rc = pk_base64_write(text, strlen(text), &encoded);
 	explicit_bzero(text, strlen(text));
-	if (encoded)
-		pk_log_redact(encoded);
-	return encoded;
+	if (rc < 0)
+		return NULL;
+	pk_log_redact(pk_buf_cstr(&encoded));
+	return strdup(pk_buf_cstr(&encoded));
 }
 
 static int use_basic(struct pk_auth *auth, struct pk_err *err)

@@ -3,11 +3,11 @@
 #include "registry/credentials.h"
 
 #include <errno.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -32,45 +32,6 @@ void pk_credentials_finish(struct pk_credentials *credentials)
 	forget(&credentials->registry_token);
 }
 
-unsigned char *pk_base64_decode(const char *text, size_t *n)
-{
-	size_t n_text = strlen(text);
-	unsigned char *out = malloc(n_text / 4 * 3 + 8);
-	EVP_ENCODE_CTX *ctx = EVP_ENCODE_CTX_new();
-	int n_out = 0, n_rest = 0;
-	bool ok = out && ctx && n_text < INT32_MAX;
-	if (ok) {
-		// The decoder wants the padding that some writers leave out.
-		static const char padding[] = "==";
-		size_t n_missing = n_text % 4 == 2 ? 2 : n_text % 4 == 3 ? 1 : 0;
-		EVP_DecodeInit(ctx);
-		ok = EVP_DecodeUpdate(ctx, out, &n_out, (const unsigned char *)text, (int)n_text) >=
-		     0;
-		int n_more = 0;
-		if (ok && n_missing > 0 && !strchr(text, '\n'))
-			ok = EVP_DecodeUpdate(ctx, out + n_out, &n_more,
-				     (const unsigned char *)padding, (int)n_missing) >= 0;
-		n_out += n_more;
-		ok = ok && EVP_DecodeFinal(ctx, out + n_out, &n_rest) >= 0;
-	}
-	EVP_ENCODE_CTX_free(ctx);
-	if (!ok) {
-		free(out);
-		return NULL;
-	}
-	*n = (size_t)(n_out + n_rest);
-	out[*n] = '\0';
-	return out;
-}
-
-char *pk_base64_encode(const void *bytes, size_t n)
-{
-	char *out = n < INT32_MAX / 2 ? malloc((n + 2) / 3 * 4 + 1) : NULL;
-	if (out)
-		EVP_EncodeBlock((unsigned char *)out, bytes, (int)n);
-	return out;
-}
-
 // A header's value is made of it: nothing that would end the line.
 static int check_printable(const char *what, const char *text, struct pk_err *err)
 {
@@ -93,20 +54,42 @@ static int keep(const char *what, const char *text, char **out, struct pk_err *e
 	return 0;
 }
 
+// The bytes behind text; some writers leave the padding out, or break the line.
+static int decode_auth(const char *text, struct pk_buf *out)
+{
+	pk_auto_buf struct pk_buf padded;
+	pk_buf_init(&padded, CONFIG_MAX_BYTES);
+	for (const char *p = text; *p; p++)
+		if (!strchr(" \t\r\n", *p))
+			(void)pk_buf_append(&padded, p, 1);
+	while (padded.len % 4 != 0 && pk_buf_append(&padded, "=", 1) == 0)
+		;
+	int rc = pk_buf_error(&padded);
+	if (rc == 0)
+		rc = pk_base64_read(pk_buf_cstr(&padded), padded.len, out, NULL);
+	if (padded.data)
+		explicit_bzero(padded.data, padded.cap);
+	return rc;
+}
+
 // "user:password"; a password may hold colons.
 static int split_auth(const char *encoded, struct pk_credentials *out, struct pk_err *err)
 {
-	size_t n = 0;
-	pk_auto_free unsigned char *bytes = pk_base64_decode(encoded, &n);
-	char *text = (char *)bytes;
+	pk_auto_buf struct pk_buf bytes;
+	pk_buf_init(&bytes, CONFIG_MAX_BYTES);
+	int rc = decode_auth(encoded, &bytes);
+	char *text = rc == 0 && pk_buf_cstr(&bytes)[0] ? bytes.data : NULL;
 	char *colon = text ? strchr(text, ':') : NULL;
-	if (!colon || strlen(text) != n)
-		return pk_fail(err, -EACCES, "auth: not base64 of user:password");
-	*colon = '\0';
-	int rc = keep("user", text, &out->user, err);
-	if (rc == 0)
-		rc = keep("password", colon + 1, &out->password, err);
-	explicit_bzero(bytes, n);
+	if (!colon || strlen(text) != bytes.len) {
+		rc = pk_fail(err, -EACCES, "auth: not base64 of user:password");
+	} else {
+		*colon = '\0';
+		rc = keep("user", text, &out->user, err);
+		if (rc == 0)
+			rc = keep("password", colon + 1, &out->password, err);
+	}
+	if (bytes.data)
+		explicit_bzero(bytes.data, bytes.cap);
 	return rc;
 }
 

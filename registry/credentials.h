@@ -22,9 +22,3 @@ void pk_credentials_finish(struct pk_credentials *credentials); // zeroes memory
 // The same from config.json's bytes.
 int pk_credentials_parse(const void *bytes, size_t n, const char *name, struct pk_credentials *out,
 	struct pk_err *err) pk_must_check;
-
-// Standard alphabet, with or without padding, line ends passed over. malloc'ed and NUL-terminated
-// beyond *n bytes; NULL: not base64, or no memory.
-unsigned char *pk_base64_decode(const char *text, size_t *n) pk_must_check;
-// malloc'ed; NULL: no memory.
-char *pk_base64_encode(const void *bytes, size_t n) pk_must_check;

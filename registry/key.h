@@ -62,6 +62,9 @@ struct pk_keyring {
 // stays revoked. rules may be NULL. -EFBIG above PK_KEYRING_MAX; else as pk_key_load.
 int pk_keyring_add(struct pk_keyring *ring, const char *path, const struct pk_key_rules *rules,
 	struct pk_err *err) pk_must_check;
+// Narrows what a key may sign, by id. -ENOENT: no such key.
+int pk_keyring_limit(struct pk_keyring *ring, const char *id, const struct pk_key_rules *rules,
+	struct pk_err *err) pk_must_check;
 // Revokes by id. -ENOENT: no such key; it cannot sign then either.
 int pk_keyring_revoke(struct pk_keyring *ring, const char *id, struct pk_err *err);
 void pk_keyring_finish(struct pk_keyring *ring); // may be called twice

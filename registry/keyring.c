@@ -126,6 +126,16 @@ int pk_keyring_add(struct pk_keyring *ring, const char *path, const struct pk_ke
 				   : add_file(ring, path, rules ? rules : &none, err);
 }
 
+int pk_keyring_limit(struct pk_keyring *ring, const char *id, const struct pk_key_rules *rules,
+	struct pk_err *err)
+{
+	struct pk_trusted_key *key = find(ring, id);
+	if (!key)
+		return pk_fail(err, -ENOENT, "no key %.64s", id);
+	narrow(&key->rules, rules);
+	return 0;
+}
+
 int pk_keyring_revoke(struct pk_keyring *ring, const char *id, struct pk_err *err)
 {
 	struct pk_trusted_key *key = find(ring, id);

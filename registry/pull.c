@@ -178,7 +178,9 @@ static int pull_all(struct pull *pull, const struct pk_manifest *manifest,
 {
 	int64_t need;
 	pull->total_bytes = missing_bytes(pull, manifest, &need);
-	if (pk_add_overflow(need, (int64_t)bytes->len, &need))
+	if (pk_add_overflow(need, (int64_t)bytes->len, &need) ||
+		pk_add_overflow(
+			need, pk_store_engine_bytes(pull->store, manifest->total_size), &need))
 		need = INT64_MAX;
 	int rc = pull->total_bytes > 0 ? pk_store_room(pull->store, need, err) : 0;
 	for (size_t i = 0; rc == 0 && i <= manifest->n_layers; i++) {

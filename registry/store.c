@@ -100,6 +100,7 @@ int pk_store_open_with(const char *root, const struct pk_store_options *options,
 	store->root_fd = store->lock_fd = store->blobs_fd = store->bad_fd = store->tmp_fd = -1;
 	store->quota_bytes = options->quota_bytes;
 	store->reserve_bytes = options->reserve_bytes;
+	store->for_engines = options->for_engines;
 	store->root = strdup(root);
 	if (!store->root)
 		return pk_fail(err, -ENOMEM, "store: out of memory");

@@ -18,6 +18,7 @@ struct pk_store;
 struct pk_store_options {
 	int64_t quota_bytes;   // of the sum of all files; 0: no limit
 	int64_t reserve_bytes; // of the disk stay free; or one of the above
+	bool for_engines;      // a pull asks for the room of what is built of it, too
 };
 
 // Creates the folders when missing (ROOT/blobs/sha256, ROOT/blobs/bad, ROOT/tmp; owner only), drops
@@ -64,6 +65,10 @@ int pk_store_room(const struct pk_store *store, int64_t need_bytes, struct pk_er
 // Room that a blob of this size still needs: 0 when it is there, less when a part of it is.
 int64_t pk_store_need_bytes(
 	const struct pk_store *store, const struct pk_digest *digest, int64_t size);
+
+// What is going to be built of an artifact with so many bytes, about: two engines of its size, whose
+// weights begin at 64 KiB, and their other sections. 0 unless the store was opened for_engines.
+int64_t pk_store_engine_bytes(const struct pk_store *store, int64_t artifact_bytes);
 
 // Writing: begin gives an fd (a partial file of an earlier attempt is continued: *have bytes are
 // there and were hashed again), the caller appends, finish checks size and digest, then makes it

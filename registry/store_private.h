@@ -17,6 +17,7 @@ struct pk_store {
 	char *root;
 	int64_t quota_bytes;   // 0: none
 	int64_t reserve_bytes; // as in the options
+	bool for_engines;
 	int root_fd;           // ROOT
 	int lock_fd;           // ROOT/lock: shared, or exclusive while it is cleaned
 	int blobs_fd;          // ROOT/blobs/sha256

@@ -13,6 +13,7 @@
 
 #define RESERVE_MIN_BYTES (INT64_C(64) << 20)
 #define RESERVE_SHARE     20 // 1/20: 5 %
+#define ENGINE_HEAD_BYTES (INT64_C(128) << 10)
 
 int pk_store_walk(int dir_fd, int (*each)(void *ctx, const char *name, const struct stat *st),
 	void *ctx, struct pk_err *err)
@@ -179,6 +180,16 @@ int pk_store_room_for(const struct pk_store *store, const char *part, int64_t si
 int pk_store_room(const struct pk_store *store, int64_t need_bytes, struct pk_err *err)
 {
 	return need_bytes <= 0 ? 0 : pk_store_room_for(store, NULL, need_bytes, 0, err);
+}
+
+int64_t pk_store_engine_bytes(const struct pk_store *store, int64_t artifact_bytes)
+{
+	int64_t one;
+	if (!store->for_engines)
+		return 0;
+	return pk_add_overflow(artifact_bytes, ENGINE_HEAD_BYTES, &one) || one > INT64_MAX / 2
+		       ? INT64_MAX
+		       : 2 * one;
 }
 
 int64_t pk_store_need_bytes(

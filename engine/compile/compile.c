@@ -117,12 +117,21 @@ static bool is_quantized(const struct pk_graph *graph)
 	return false;
 }
 
+// What stays in float next to integers is kept in half precision where the runtime can.
+static enum pk_dtype float_type(const struct build *build)
+{
+	bool half = build->runtime->caps & PK_RUNTIME_FP16 &&
+		    build->options->precision != PK_PRECISION_FP32;
+	return half ? PK_F16 : PK_F32;
+}
+
 static int tune(struct build *build, struct pk_err *err)
 {
 	struct pk_runtime_build job = {
 		.graph = build->model.graph,
 		.opt_level = build->options->opt_level,
 		.timing = build->timing,
+		.float_type = float_type(build),
 		.progress = forward_tune_progress,
 		.ctx = build,
 	};
@@ -176,7 +185,8 @@ static int prepare(struct build *build, struct pk_err *err)
 	if ((options->precision == PK_PRECISION_INT8) != (options->calibration != NULL))
 		return pk_fail(err, -EINVAL, "int8 and a calibration go together");
 	int r = find_runtime(options->runtime, &build->runtime, &build->target, err);
-	if (r == 0 && options->precision == PK_PRECISION_FP16)
+	if (r == 0 && options->precision == PK_PRECISION_FP16 &&
+		!(build->runtime->caps & PK_RUNTIME_FP16))
 		r = pk_fail(err, -ENOTSUP, "runtime `%s` has no fp16 engines", options->runtime);
 	if (r == 0)
 		r = begin_phase(build, "import", err);
@@ -221,6 +231,7 @@ static void choose_inputs(const struct pk_build_options *options, const struct p
 	if (!is_large)
 		job->patterns = PK_GATE_ALL_PATTERNS;
 	job->samples = options->gate_samples;
+	job->classes = options->classes;
 	job->n_samples =
 		is_large ? PK_MIN(options->n_gate_samples, (size_t)1) : options->n_gate_samples;
 }

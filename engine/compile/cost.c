@@ -118,6 +118,8 @@ static double (*const rows[PK_N_OPS])(const struct pk_node *node) = {
 	[PK_OP_ARG_REDUCE] = reading_flops,
 	[PK_OP_TOP_K] = reading_flops,
 	[PK_OP_RESIZE] = resize_flops,
+	[PK_OP_QCONV] = conv_flops,
+	[PK_OP_QMATMUL] = matmul_flops,
 };
 
 static int64_t saturate(double v)

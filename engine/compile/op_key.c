@@ -11,6 +11,8 @@ static void put_type(const struct pk_value *value, struct pk_buf *out)
 	}
 	pk_shape_format(&value->shape, shape);
 	pk_buf_printf(out, "%s%s%s", value->data ? "=" : "", pk_dtype_name(value->dtype), shape);
+	if (value->block)
+		pk_buf_printf(out, "/c%d", value->block);
 }
 
 static void put_attr(enum pk_attr_id id, const struct pk_attr_value *value, struct pk_buf *out)

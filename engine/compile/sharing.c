@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "engine/ir/layout.h"
 
 // Pairs of values looked at for one result written in place; beyond it gets a buffer of its own.
 #define MAX_PAIRS 4096
@@ -88,7 +89,7 @@ static void give_own_buffers(struct finder *f)
 		const struct pk_value *value = f->graph->values[i];
 		bool needs = needs_buffer(value);
 		f->sharing->buffers[i] = needs ? i : -1;
-		f->sharing->bytes[i] = needs ? pk_tensor_bytes(value->dtype, &value->shape) : 0;
+		f->sharing->bytes[i] = needs ? pk_layout_bytes(value) : 0;
 		f->next[i] = i;
 		f->n_members[i] = 1;
 		f->fixed[i] = value->is_input || value->is_output;
@@ -113,7 +114,7 @@ static void merge(struct finder *f, int from, int into, size_t shift)
 
 static size_t value_bytes(const struct pk_value *value)
 {
-	return pk_tensor_bytes(value->dtype, &value->shape);
+	return pk_layout_bytes(value);
 }
 
 // The first axis longer than one: parts along it are whole runs of bytes.
@@ -239,6 +240,8 @@ static void share_contents(struct finder *f)
 {
 	for (int at = 0; at < f->graph->n_nodes; at++) {
 		const struct pk_node *node = f->nodes[at];
+		if (!pk_layout_is_transparent(node))
+			continue;
 		if (pk_op_info(node->op)->flags & PK_OP_VIEW || node->op == PK_OP_SLICE)
 			share_view(f, node);
 		else if (node->op == PK_OP_CONCAT && bears_in_place(f, node))
@@ -260,7 +263,8 @@ static bool may_overwrite(
 	if (distance != 0 || f->sharing->last[x->id] != at || at < 0 || !y->producer)
 		return false;
 	return (pk_op_info(y->producer->op)->flags & PK_OP_ELEMENTWISE) &&
-	       bears_in_place(f, y->producer) && value_bytes(x) == value_bytes(y) &&
+	       bears_in_place(f, y->producer) && x->block == y->block &&
+	       value_bytes(x) == value_bytes(y) &&
 	       pk_shape_elements(&x->shape) == pk_shape_elements(&y->shape);
 }
 
@@ -340,6 +344,8 @@ static bool moves_nothing(const struct finder *f, const struct pk_node *node)
 {
 	const struct pk_sharing *s = f->sharing;
 	size_t begin = 0;
+	if (!pk_layout_is_transparent(node))
+		return false;
 	if (node->op == PK_OP_CONCAT) {
 		for (int i = 0; i < node->n_inputs; i++) {
 			if (!lies_at(s, node->inputs[i], node->outputs[0], begin))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // First and last step of each tensor, then a running sum.
 #include "engine/compile/timeline.h"
+#include "engine/ir/layout.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ int64_t pk_timeline_make(const struct pk_graph *graph, int64_t *live)
 	for (int v = 0; v < graph->n_values; v++) {
 		const struct pk_value *value = graph->values[v];
 		for (int i = of[v].first; i <= of[v].last && i < graph->n_nodes; i++) {
-			live[i] += (int64_t)pk_tensor_bytes(value->dtype, &value->shape);
+			live[i] += (int64_t)pk_layout_bytes(value);
 			peak = PK_MAX(peak, live[i]);
 		}
 	}

@@ -2,35 +2,27 @@
 // The cpu runtime's row: what this machine is, and how an engine is put together.
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
-#include "base/checked.h"
 #include "engine/compile/memory_plan.h"
+#include "engine/compile/weights.h"
 #include "engine/cpu/exec.h"
 #include "engine/cpu/kernel.h"
+#include "engine/cpu/kernels/block.h"
+#include "engine/cpu/layout.h"
 #include "engine/cpu/tune.h"
-#include "engine/ir/text.h"
+#include "engine/isa.h"
 #include "engine/runtime.h"
 
-#define MAX_TEXT_BYTES   (64u << 20)
-#define MAX_WEIGHT_BYTES (size_t)(UINT64_C(4) << 30)
+#define MAX_PLAN_BYTES (64u << 20)
 
-static const char *isa_level(void)
-{
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx512f"))
-		return "x86-64 avx512";
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-		return "x86-64 avx2";
-	return "x86-64";
+#define ARCHITECTURE "x86-64"
 #elif defined(__aarch64__)
-	return "aarch64";
+#define ARCHITECTURE "aarch64"
 #else
-	return "generic";
+#define ARCHITECTURE "generic"
 #endif
-}
 
 // The value of the first line of /proc/cpuinfo that starts with one of the names, or "unknown".
 static void read_core_type(char *out, size_t size)
@@ -62,45 +54,12 @@ static int cpu_probe(struct pk_target *target, struct pk_err *err)
 	pk_buf_init(&text, sizeof(target->device));
 	pk_buf_str(&text, "{\"core\":");
 	pk_buf_json_string(&text, core);
-	pk_buf_printf(&text, ",\"isa\":\"%s\"}", isa_level());
+	pk_buf_printf(&text, ",\"isa\":\"" ARCHITECTURE " %s\"}", pk_isa_name(pk_isa()));
 	if (pk_buf_error(&text) < 0)
 		return pk_fail(err, -ENODEV, "cpu: core type is too long a text");
 	snprintf(target->identity, sizeof(target->identity), "%s", pk_buf_cstr(&text));
 	snprintf(target->device, sizeof(target->device), "%s", pk_buf_cstr(&text));
 	return 0;
-}
-
-// Collects constants and packed weights into one section; the same bytes are stored once.
-struct weights {
-	struct pk_buf bytes;
-	struct {
-		const void *data;
-		int64_t offset;
-	} * seen;
-	size_t n_seen, cap_seen;
-	int error;
-};
-
-static int64_t weights_offset(void *ctx, const void *data, size_t n)
-{
-	struct weights *weights = ctx;
-	for (size_t i = 0; i < weights->n_seen; i++) {
-		if (weights->seen[i].data == data)
-			return weights->seen[i].offset;
-	}
-	size_t at = pk_align_up(weights->bytes.len, PK_CPU_ALIGN);
-	void *seen = weights->seen;
-	if (pk_array_grow_impl(
-		    &seen, &weights->cap_seen, weights->n_seen + 1, sizeof(*weights->seen)) < 0 ||
-		!pk_buf_reserve(&weights->bytes, at - weights->bytes.len) ||
-		pk_buf_append(&weights->bytes, data, n) < 0) {
-		weights->error = -ENOMEM;
-		return 0;
-	}
-	weights->seen = seen;
-	weights->seen[weights->n_seen].data = data;
-	weights->seen[weights->n_seen++].offset = (int64_t)at;
-	return (int64_t)at;
 }
 
 // Constants that only a packing kernel reads are not stored a second time.
@@ -118,18 +77,14 @@ static int write_memory_plan(struct pk_plan_writer *writer, struct pk_err *err)
 {
 	// Planned on the graph as it will be loaded: value ids are those of the text.
 	pk_auto(pk_graph) graph = NULL;
-	struct pk_plan_section text = pk_plan_writer_section(writer, PK_SECTION_GRAPH);
-	struct pk_plan_section weights = pk_plan_writer_section(writer, PK_SECTION_WEIGHTS);
-	int r = pk_text_parse(
-		(const char *)text.data, text.size, weights.data, weights.size, &graph, err);
-	if (r < 0)
-		return r;
 	struct pk_memory_plan plan;
-	r = pk_memory_plan_make(graph, &pk_cpu_memory_rules, &plan, err);
+	int r = pk_weights_reload(writer, &graph, err);
+	if (r == 0)
+		r = pk_memory_plan_make(graph, &pk_cpu_memory_rules, &plan, err);
 	if (r < 0)
 		return r;
 	pk_auto_buf struct pk_buf bytes;
-	pk_buf_init(&bytes, MAX_TEXT_BYTES);
+	pk_buf_init(&bytes, MAX_PLAN_BYTES);
 	r = pk_memory_plan_write(&plan, &bytes);
 	pk_memory_plan_finish(&plan);
 	if (r == 0)
@@ -137,40 +92,17 @@ static int write_memory_plan(struct pk_plan_writer *writer, struct pk_err *err)
 	return r < 0 ? pk_fail(err, r, "memory plan: %s", strerror(-r)) : 0;
 }
 
-static int write_sections(struct pk_graph *graph, struct pk_plan_writer *writer,
-	struct weights *weights, struct pk_buf *text, struct pk_err *err)
-{
-	struct pk_text_options options = {.offset_of = weights_offset, .ctx = weights};
-	elide_packed(graph);
-	int r = pk_text_print(graph, &options, text);
-	if (r == 0)
-		r = weights->error;
-	if (r == 0)
-		r = pk_plan_writer_add(writer, PK_SECTION_GRAPH, text->data, text->len);
-	if (r == 0)
-		r = pk_plan_writer_add(
-			writer, PK_SECTION_WEIGHTS, weights->bytes.data, weights->bytes.len);
-	if (r < 0)
-		return pk_fail(err, r, "engine sections: %s", strerror(-r));
-	pk_buf_finish(&weights->bytes); // the writer has them
-	return write_memory_plan(writer, err);
-}
-
 static int cpu_build(
 	struct pk_runtime_build *build, struct pk_plan_writer *writer, struct pk_err *err)
 {
-	int r = pk_cpu_tune(build, err);
+	int r = pk_cpu_layout(build->graph, pk_block_preferred(), err);
+	if (r == 0)
+		r = pk_cpu_tune(build, err);
 	if (r < 0)
 		return r;
-	struct weights weights = {0};
-	struct pk_buf text;
-	pk_buf_init(&weights.bytes, MAX_WEIGHT_BYTES);
-	pk_buf_init(&text, MAX_TEXT_BYTES);
-	r = write_sections(build->graph, writer, &weights, &text, err);
-	pk_buf_finish(&weights.bytes);
-	pk_buf_finish(&text);
-	free(weights.seen);
-	return r;
+	elide_packed(build->graph);
+	r = pk_weights_write(build->graph, PK_CPU_ALIGN, writer, err);
+	return r < 0 ? r : write_memory_plan(writer, err);
 }
 
 const struct pk_runtime_ops pk_cpu_runtime = {
@@ -187,6 +119,7 @@ const struct pk_runtime_ops pk_cpu_runtime = {
 	.output = pk_cpu_output,
 	.profile = pk_cpu_profile,
 	.set_poison = pk_cpu_set_poison,
+	.set_pool = pk_cpu_set_pool,
 	.context_destroy = pk_cpu_context_destroy,
 	.unload = pk_cpu_unload,
 };

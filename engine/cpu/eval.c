@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/checked.h"
 #include "engine/cpu/kernel.h"
+#include "engine/ir/layout.h"
 
 static void *aligned(size_t bytes)
 {
@@ -22,6 +23,7 @@ struct scratch {
 	void **copies; // of misaligned operands, or NULL
 	int n_inputs;
 	void *packed, *workspace;
+	struct pk_cpu_memory memory;
 	struct pk_arena *arena;
 };
 
@@ -43,7 +45,7 @@ static int set_operand(struct scratch *s, int idx, const struct pk_value *value,
 		s->inputs[idx] = data;
 		return 0;
 	}
-	size_t bytes = pk_tensor_bytes(value->dtype, &value->shape);
+	size_t bytes = pk_layout_bytes(value);
 	s->copies[idx] = bytes == SIZE_MAX ? NULL : aligned(bytes);
 	if (!s->copies[idx])
 		return -ENOMEM;
@@ -67,11 +69,10 @@ static int scratch_init(struct scratch *s, const struct pk_cpu_kernel *kernel,
 		if (r < 0)
 			return r;
 	}
-	if (kernel->workspace) {
-		s->workspace = aligned(kernel->workspace(node));
-		if (!s->workspace)
-			return -ENOMEM;
-	}
+	s->memory = pk_cpu_kernel_memory(kernel, node);
+	s->workspace = aligned(pk_cpu_memory_bytes(&s->memory, 1));
+	if (!s->workspace)
+		return -ENOMEM;
 	if (kernel->pack_bytes) {
 		s->packed = aligned(kernel->pack_bytes(node));
 		if (!s->packed)
@@ -96,8 +97,8 @@ static int run_row(const struct pk_cpu_kernel *kernel, const struct pk_node *nod
 			.outputs = outputs,
 			.packed = s.packed,
 			.state = state,
-			.workspace = s.workspace,
 		};
+		pk_cpu_call_set_memory(&call, &s.memory, s.workspace);
 		kernel->run(&call);
 	} else {
 		pk_fail(err, r, "node `%s`: out of memory", node->name);
@@ -124,7 +125,7 @@ const char *pk_cpu_kernel_name(const struct pk_cpu_kernel *row)
 int pk_cpu_eval_row(const struct pk_cpu_kernel *row, const struct pk_node *node,
 	const void *const *operands, void *const *outputs, struct pk_err *err)
 {
-	if (row->op != node->op || !row->supports(node))
+	if (!pk_cpu_kernel_supports(row, node))
 		return 0;
 	int r = run_row(row, node, operands, outputs, err);
 	return r < 0 ? r : 1;
@@ -212,7 +213,7 @@ static int eval_node(struct pk_cpu_values *v, const struct pk_node *node,
 		operands[i] = node->inputs[i] ? v->data[node->inputs[i]->id] : NULL;
 	for (size_t i = 0; r == 0 && i < n_out; i++) {
 		const struct pk_value *value = node->outputs[i];
-		size_t bytes = pk_tensor_bytes(value->dtype, &value->shape);
+		size_t bytes = pk_layout_bytes(value);
 		outputs[i] = bytes == SIZE_MAX ? NULL : aligned(bytes);
 		if (!outputs[i])
 			r = -ENOMEM;
@@ -281,7 +282,7 @@ int pk_cpu_eval_with(const struct pk_graph *graph, const struct pk_eval_options 
 	int r = eval_all(&v, graph, options, inputs, err);
 	for (int i = 0; r == 0 && i < graph->n_outputs; i++) {
 		const struct pk_value *value = graph->outputs[i];
-		memcpy(outputs[i], v.data[value->id], pk_tensor_bytes(value->dtype, &value->shape));
+		memcpy(outputs[i], v.data[value->id], pk_layout_bytes(value));
 	}
 	values_finish(&v);
 	return r;

@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "engine/compile/memory_plan.h"
+#include "engine/cpu/float_mode.h"
 #include "engine/cpu/kernel.h"
 #include "engine/cpu/poison.h"
 #include "engine/ir/text.h"
@@ -24,6 +25,7 @@ struct step {
 	const struct pk_node *node;
 	const struct pk_cpu_kernel *kernel; // NULL: all lies in place, nothing to do
 	const void *state;
+	struct pk_cpu_memory memory;
 };
 
 struct loaded {
@@ -33,7 +35,6 @@ struct loaded {
 	struct step *steps;
 	int n_steps;
 	int n_operands; // of all steps
-	size_t workspace_bytes;
 	size_t weight_bytes;
 };
 
@@ -57,15 +58,14 @@ static int load_step(
 		return 0;
 	const struct pk_cpu_kernel *kernel =
 		pk_cpu_kernel_by_name(node->kernel ? node->kernel : "");
-	if (!kernel || kernel->op != node->op || !kernel->supports(node))
+	if (!kernel || !pk_cpu_kernel_supports(kernel, node))
 		return pk_fail(err, -EBADMSG, "node `%s`: kernel `%s` does not fit", node->name,
 			node->kernel ? node->kernel : "");
 	size_t packed = kernel->pack_bytes ? kernel->pack_bytes(node) : 0;
 	if (packed != node->packed_bytes || !constants_present(node))
 		return pk_fail(
 			err, -EBADMSG, "node `%s`: weights do not fit the kernel", node->name);
-	if (kernel->workspace)
-		loaded->workspace_bytes = PK_MAX(loaded->workspace_bytes, kernel->workspace(node));
+	step->memory = pk_cpu_kernel_memory(kernel, node);
 	step->kernel = kernel;
 	if (kernel->setup && kernel->setup(node, loaded->arena, &step->state) < 0)
 		return pk_fail(err, -ENOMEM, "node `%s`: out of memory", node->name);
@@ -158,7 +158,9 @@ struct slot {
 
 struct context {
 	const struct loaded *loaded;
-	void *workspace;          // shared: slots run one after the other
+	struct pk_cpu_pool *pool; // borrowed; NULL: all on the caller
+	void *workspace;          // and scratch; shared: slots run one after the other
+	size_t workspace_bytes;
 	struct pk_poison *poison; // NULL: off
 	int n_slots;
 	struct slot slots[];
@@ -188,8 +190,9 @@ static void bind_step(const struct context *context, struct slot *slot, int step
 		.outputs = at + node->n_inputs,
 		.packed = node->packed,
 		.state = step->state,
-		.workspace = context->workspace,
+		.pool = context->pool,
 	};
+	pk_cpu_call_set_memory(&slot->calls[step_idx], &step->memory, context->workspace);
 }
 
 static void *alloc_zeroed(size_t bytes)
@@ -217,6 +220,41 @@ static int slot_init(struct context *context, struct slot *slot)
 	return 0;
 }
 
+// For as many threads as the pool has, in place of what there was.
+static int make_workspace(struct context *context, struct pk_cpu_pool *pool)
+{
+	const struct loaded *loaded = context->loaded;
+	size_t bytes = 0;
+	for (int i = 0; i < loaded->n_steps; i++)
+		bytes = PK_MAX(bytes,
+			pk_cpu_memory_bytes(&loaded->steps[i].memory, pk_cpu_pool_threads(pool)));
+	void *workspace = alloc_zeroed(bytes);
+	if (!workspace)
+		return -ENOMEM;
+	free(context->workspace);
+	context->workspace = workspace;
+	context->workspace_bytes = bytes;
+	context->pool = pool;
+	return 0;
+}
+
+int pk_cpu_set_pool(void *opaque, struct pk_cpu_pool *pool, struct pk_err *err)
+{
+	struct context *context = opaque;
+	if (make_workspace(context, pool) < 0)
+		return pk_fail(
+			err, -ENOMEM, "out of memory for %d threads", pk_cpu_pool_threads(pool));
+	for (int slot_idx = 0; slot_idx < context->n_slots; slot_idx++) {
+		struct pk_cpu_call *calls = context->slots[slot_idx].calls;
+		for (int i = 0; i < context->loaded->n_steps; i++) {
+			calls[i].pool = pool;
+			pk_cpu_call_set_memory(
+				&calls[i], &context->loaded->steps[i].memory, context->workspace);
+		}
+	}
+	return 0;
+}
+
 int pk_cpu_context_create(void *opaque, int n_slots, void **out, struct pk_err *err)
 {
 	const struct loaded *loaded = opaque;
@@ -226,8 +264,7 @@ int pk_cpu_context_create(void *opaque, int n_slots, void **out, struct pk_err *
 		return pk_fail(err, -ENOMEM, "out of memory");
 	context->loaded = loaded;
 	context->n_slots = n_slots;
-	context->workspace = alloc_zeroed(loaded->workspace_bytes);
-	int r = context->workspace ? 0 : -ENOMEM;
+	int r = make_workspace(context, NULL);
 	for (int i = 0; r == 0 && i < n_slots; i++)
 		r = slot_init(context, &context->slots[i]);
 	if (r < 0) {
@@ -288,11 +325,10 @@ int pk_cpu_set_poison(void *opaque, bool on, struct pk_err *err)
 
 static void run_step(const struct context *context, const struct slot *slot, int step_idx)
 {
-	const struct loaded *loaded = context->loaded;
-	const struct pk_cpu_kernel *kernel = loaded->steps[step_idx].kernel;
+	const struct pk_cpu_kernel *kernel = context->loaded->steps[step_idx].kernel;
 	if (context->poison) {
 		pk_poison_fill(context->poison, step_idx, slot->arena);
-		memset(context->workspace, PK_POISON_BYTE, loaded->workspace_bytes);
+		memset(context->workspace, PK_POISON_BYTE, context->workspace_bytes);
 	}
 	if (kernel)
 		kernel->run(&slot->calls[step_idx]);
@@ -305,10 +341,12 @@ int pk_cpu_wait(void *opaque, int slot_idx, struct pk_err *err)
 	if (!slot->pending)
 		return pk_fail(err, -EINVAL, "slot %d was not submitted", slot_idx);
 	slot->pending = false;
+	uint64_t mode = pk_float_mode_flush();
 	for (int i = 0; i < context->loaded->n_steps; i++)
 		run_step(context, slot, i);
 	if (context->poison)
 		pk_poison_fill(context->poison, context->loaded->n_steps, slot->arena);
+	pk_float_mode_restore(mode);
 	return 0;
 }
 
@@ -318,6 +356,7 @@ int pk_cpu_profile(void *opaque, int slot_idx, int64_t *ns, int n_nodes, struct 
 	struct slot *slot = &context->slots[slot_idx];
 	if (n_nodes != context->loaded->n_steps)
 		return pk_fail(err, -EINVAL, "the engine has %d steps", context->loaded->n_steps);
+	uint64_t mode = pk_float_mode_flush();
 	for (int i = 0; i < n_nodes; i++) {
 		const struct pk_cpu_kernel *kernel = context->loaded->steps[i].kernel;
 		int64_t start = pk_now_ns();
@@ -325,5 +364,6 @@ int pk_cpu_profile(void *opaque, int slot_idx, int64_t *ns, int n_nodes, struct 
 			kernel->run(&slot->calls[i]);
 		ns[i] = pk_now_ns() - start;
 	}
+	pk_float_mode_restore(mode);
 	return 0;
 }

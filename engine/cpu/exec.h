@@ -19,4 +19,5 @@ int pk_cpu_wait(void *context, int slot, struct pk_err *err);
 const void *pk_cpu_output(void *context, int slot, int output_idx);
 int pk_cpu_profile(void *context, int slot, int64_t *ns, int n_nodes, struct pk_err *err);
 int pk_cpu_set_poison(void *context, bool on, struct pk_err *err);
+int pk_cpu_set_pool(void *context, struct pk_cpu_pool *pool, struct pk_err *err);
 void pk_cpu_context_destroy(void *context);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fills the gaps between live values.
 #include "engine/cpu/poison.h"
+#include "engine/ir/layout.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ struct pk_poison *pk_poison_create(const struct pk_graph *graph, const struct pk
 			continue;
 		poison->spans[poison->n++] = (struct span){
 			.begin = begin,
-			.end = begin + pk_tensor_bytes(value->dtype, &value->shape),
+			.end = begin + pk_layout_bytes(value),
 			.first = sharing->first[i],
 			.last = sharing->last[i],
 		};

@@ -12,6 +12,7 @@
 #include "engine/compile/op_key.h"
 #include "engine/compile/timing_cache.h"
 #include "engine/cpu/kernel.h"
+#include "engine/ir/layout.h"
 
 #define MAX_TACTICS   16
 #define TACTIC_BUDGET (30 * PK_NS_PER_MS)
@@ -22,7 +23,7 @@ static int collect_tactics(const struct pk_node *node, const struct pk_cpu_kerne
 {
 	int n = 0;
 	for (const struct pk_cpu_kernel *const *k = pk_cpu_kernels; *k && n < MAX_TACTICS; k++) {
-		if ((*k)->op == node->op && (*k)->supports(node))
+		if (pk_cpu_kernel_supports(*k, node))
 			tactics[n++] = *k;
 	}
 	// The plain reference is the last resort, not a rival.
@@ -69,9 +70,9 @@ static void fill_noise(const struct pk_value *value, void *data)
 	if (value->dtype != PK_F32)
 		return;
 	float *f = data;
-	int64_t n = pk_shape_elements(&value->shape);
+	size_t n = pk_layout_bytes(value) / sizeof(*f);
 	uint32_t seed = 12345;
-	for (int64_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		seed = seed * 1664525u + 1013904223u;
 		f[i] = 0.1f + (float)(seed >> 8) / 16777216.0f;
 	}
@@ -85,7 +86,7 @@ static int trial_operands(struct trial *trial, const struct pk_node *node)
 			trial->inputs[i] = value ? value->data : NULL;
 			continue;
 		}
-		void *data = trial_buffer(trial, pk_tensor_bytes(value->dtype, &value->shape));
+		void *data = trial_buffer(trial, pk_layout_bytes(value));
 		if (!data)
 			return -ENOMEM;
 		fill_noise(value, data);
@@ -93,8 +94,7 @@ static int trial_operands(struct trial *trial, const struct pk_node *node)
 	}
 	for (int i = 0; i < node->n_outputs; i++) {
 		const struct pk_value *value = node->outputs[i];
-		trial->outputs[i] =
-			trial_buffer(trial, pk_tensor_bytes(value->dtype, &value->shape));
+		trial->outputs[i] = trial_buffer(trial, pk_layout_bytes(value));
 		if (!trial->outputs[i])
 			return -ENOMEM;
 	}
@@ -121,11 +121,11 @@ static int trial_prepare(struct trial *trial, const struct pk_node *node)
 		kernel->pack(node, packed);
 		trial->call.packed = packed;
 	}
-	if (kernel->workspace) {
-		trial->call.workspace = trial_buffer(trial, kernel->workspace(node));
-		if (!trial->call.workspace)
-			return -ENOMEM;
-	}
+	struct pk_cpu_memory memory = pk_cpu_kernel_memory(kernel, node);
+	void *block = trial_buffer(trial, pk_cpu_memory_bytes(&memory, 1));
+	if (!block)
+		return -ENOMEM;
+	pk_cpu_call_set_memory(&trial->call, &memory, block);
 	trial->call.inputs = trial->inputs;
 	trial->call.outputs = trial->outputs;
 	return kernel->setup ? kernel->setup(node, trial->arena, &trial->call.state) : 0;

@@ -25,10 +25,11 @@ struct trial {
 	void *loaded;
 	void *context;
 	const struct pk_graph *graph;
-	void **inputs;   // what both sides are fed
-	void **first;    // outputs of the engine's first run
-	void **expected; // outputs of the reference
-	int64_t run_ns;  // of all second runs
+	void **inputs;                       // what both sides are fed
+	void **first;                        // outputs of the engine's first run
+	void **expected;                     // outputs of the reference
+	int64_t run_ns;                      // of all second runs
+	struct pk_class_agreement agreement; // of a classifier, over the samples
 	int n_done, n_total;
 };
 
@@ -146,6 +147,24 @@ static void judge_repeat(struct trial *trial, const char *input)
 	pk_gate_verdict_take(trial->verdict, &figure, "second run on %.40s", input);
 }
 
+static int add_classes(struct trial *trial, struct pk_err *err)
+{
+	const struct pk_class_output *classes = &trial->job->classes;
+	const struct pk_graph *graph = trial->graph;
+	for (int i = 0; classes->name && i < graph->n_outputs; i++) {
+		if (strcmp(graph->outputs[i]->name, classes->name) != 0)
+			continue;
+		int r = pk_gate_add_classes(&trial->agreement, classes, graph->outputs[i],
+			trial->first[i], trial->expected[i]);
+		if (r == -EINVAL)
+			return pk_fail(err, r, "gate: output `%s` has no rows of %lld classes",
+				classes->name, (long long)classes->n_classes);
+		if (r < 0)
+			return pk_fail(err, r, "gate: out of memory");
+	}
+	return 0;
+}
+
 static int run_case(struct trial *trial, const struct pk_gate_input *input, struct pk_err *err)
 {
 	int64_t ns;
@@ -170,7 +189,23 @@ static int run_case(struct trial *trial, const struct pk_gate_input *input, stru
 			(void)pk_fail(err, r, "gate: out of memory");
 	}
 	trial->verdict->n_inputs++;
-	return r;
+	return r == 0 && reference && input->is_picture ? add_classes(trial, err) : r;
+}
+
+// Patterns look like nothing: which class wins on them says nothing.
+static void judge_classes(struct trial *trial)
+{
+	const struct pk_gate_profile *profile = trial->job->profile;
+	const struct pk_class_agreement *sum = &trial->agreement;
+	if (sum->n_rows == 0)
+		return;
+	const struct pk_gate_figure figures[] = {
+		{PK_GATE_MATCH, "same winner", sum->top1, profile->top1, true},
+		{PK_GATE_SCORE, "divergence", sum->mean_kl, profile->max_kl, false},
+	};
+	for (size_t i = 0; i < PK_ARRAY_LEN(figures); i++)
+		pk_gate_verdict_take(trial->verdict, &figures[i], "%lld of %lld samples",
+			(long long)sum->n_same_top1, (long long)sum->n_rows);
 }
 
 static bool is_lost(const struct pk_gate_verdict *verdict)
@@ -300,6 +335,7 @@ int pk_gate_judge(const struct pk_gate_job *job, const struct pk_plan *plan,
 		r = run_patterns(&trial, err);
 		if (r == 0)
 			r = run_samples(&trial, err);
+		judge_classes(&trial);
 		if (r == 0 && !is_lost(verdict))
 			r = judge_poison(&trial, err);
 		judge_budget(&trial, loaded);

@@ -28,6 +28,7 @@ struct pk_gate_job {
 	unsigned patterns; // bits 1 << enum pk_gate_pattern
 	const struct pk_gate_sample *samples;
 	size_t n_samples;
+	struct pk_class_output classes; // name NULL: not a classifier
 	// Called before each input; non-zero cancels (-ECANCELED). May be NULL.
 	int (*progress)(void *ctx, int done, int total, const char *what);
 	void *ctx;
@@ -36,8 +37,8 @@ struct pk_gate_job {
 // Runs every input twice through the engine and once through the reference; stops early once a
 // check of G0 … G2 has failed. 0: judged, whatever the verdict (pk_gate_verdict_result tells);
 // negative: the engine does not load or run, no memory, canceled,
-// or a sample that does not fit the input (-EINVAL). Rows that only decoded detections
-// can fill (G4 … G7) stay "not run".
+// or a sample or class output that does not fit (-EINVAL). Rows that only decoded detections
+// can fill (G4 … G7) stay "not run", but for the winner (G4) and divergence (G5) of classifiers.
 int pk_gate_judge(const struct pk_gate_job *job, const struct pk_plan *plan,
 	struct pk_gate_verdict *verdict, struct pk_loaded_info *loaded, struct pk_err *err)
 	pk_must_check;

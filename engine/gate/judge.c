@@ -105,3 +105,19 @@ int pk_gate_judge_output(struct pk_gate_verdict *verdict, const struct pk_gate_p
 		judge_channels(verdict, profile, value, a, b, input->name);
 	return 0;
 }
+
+int pk_gate_add_classes(struct pk_class_agreement *sum, const struct pk_class_output *classes,
+	const struct pk_value *value, const void *found, const void *expected)
+{
+	pk_auto_free float *owned_a = NULL, *owned_b = NULL;
+	int64_t n = pk_shape_elements(&value->shape);
+	if (classes->n_classes < 1 || n < 1 || n % classes->n_classes != 0 ||
+		!pk_dtype_is_float(value->dtype))
+		return -EINVAL;
+	const float *a = as_f32(value, found, &owned_a), *b = as_f32(value, expected, &owned_b);
+	if (!a || !b)
+		return -ENOMEM;
+	pk_class_agreement_add(
+		sum, a, b, n / classes->n_classes, classes->n_classes, classes->is_logits);
+	return 0;
+}

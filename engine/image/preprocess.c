@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "engine/isa.h"
 
 // Luma weights of R and B, ITU-R BT.601 and BT.709; G is the rest.
 static const struct {
@@ -38,9 +39,14 @@ static void set_colors(struct pk_preprocess *pre)
 	}
 }
 
+static size_t padded(int n)
+{
+	return pk_align_up((size_t)n, PK_IMAGE_VECTOR);
+}
+
 static int alloc_taps(struct pk_axis_taps *taps, int n)
 {
-	size_t count = (size_t)n;
+	size_t count = padded(n);
 	taps->low = calloc(count, sizeof(*taps->low));
 	taps->high = calloc(count, sizeof(*taps->high));
 	taps->part = calloc(count, sizeof(*taps->part));
@@ -66,6 +72,54 @@ static int make_taps(
 	return 0;
 }
 
+#define WINDOW_BYTES 16
+#define WINDOW_TAPS  4
+
+// Fills one window's part; false when a tap lies outside it.
+static bool make_window(struct pk_sampler *s, int first, int n, int components, int row_bytes)
+{
+	struct pk_windows *w = &s->windows;
+	int at = PK_MIN(s->x.low[first] * components, row_bytes - WINDOW_BYTES);
+	w->at[first / WINDOW_TAPS] = at;
+	for (int i = first; i < first + n; i++) {
+		int low = s->x.low[i] * components - at, high = s->x.high[i] * components - at;
+		if (high + components > WINDOW_BYTES)
+			return false;
+		w->low[i] = 0x80808000U | (uint32_t)low;
+		w->high[i] = 0x80808000U | (uint32_t)high;
+	}
+	return true;
+}
+
+static void windows_finish(struct pk_windows *w)
+{
+	free(w->at);
+	free(w->low);
+	free(w->high);
+	*w = (struct pk_windows){0};
+}
+
+// components: interleaved bytes of a pixel. Without windows where they do not do.
+static int make_windows(struct pk_sampler *s, int n, int components, int width)
+{
+	struct pk_windows *w = &s->windows;
+	int row_bytes = width * components;
+	if (row_bytes < WINDOW_BYTES || components > 2)
+		return 0;
+	w->at = calloc(padded(n) / WINDOW_TAPS, sizeof(*w->at));
+	w->low = calloc(padded(n), sizeof(*w->low));
+	w->high = calloc(padded(n), sizeof(*w->high));
+	if (!w->at || !w->low || !w->high)
+		return -ENOMEM;
+	for (int i = 0; i < n; i += WINDOW_TAPS) {
+		if (!make_window(s, i, PK_MIN(n - i, WINDOW_TAPS), components, row_bytes)) {
+			windows_finish(w);
+			return 0;
+		}
+	}
+	return 0;
+}
+
 // shrink: source pixels per sample of this plane along each axis. Chroma samples are taken to lie
 // in the middle of the pixels that they stand for.
 static int make_sampler(struct pk_sampler *s, const struct pk_preprocess *pre, int shrink)
@@ -81,12 +135,15 @@ static int make_sampler(struct pk_sampler *s, const struct pk_preprocess *pre, i
 	if (r < 0)
 		return r;
 	s->row = calloc((size_t)width * (size_t)s->n_components, sizeof(*s->row));
-	return s->row ? 0 : -ENOMEM;
+	if (!s->row)
+		return -ENOMEM;
+	bool planes = shrink == 2 && pre->format == PK_PIXEL_I420;
+	return make_windows(s, m->x1 - m->x0, planes ? 1 : s->n_components, width);
 }
 
 static int make_tables(struct pk_preprocess *pre)
 {
-	size_t covered = (size_t)(pre->map.x1 - pre->map.x0);
+	size_t covered = padded(pre->map.x1 - pre->map.x0);
 	bool packed = pre->format == PK_PIXEL_RGB || pre->format == PK_PIXEL_BGR;
 	pre->luma.n_components = packed ? 3 : 1;
 	int r = make_sampler(&pre->luma, pre, 1);
@@ -174,6 +231,11 @@ int pk_preprocess_create(const struct pk_image_spec *spec, const struct pk_image
 	if (make_tables(pre) < 0)
 		return pk_fail(err, -ENOMEM, "out of memory");
 	pk_preprocess_choose_row(pre);
+#if defined(__x86_64__)
+	bool windows = pre->luma.windows.low && (!pre->chroma.row || pre->chroma.windows.low);
+	if (pk_isa_has_avx2() && windows)
+		pk_preprocess_choose_row_avx2(pre);
+#endif
 	*out = pk_steal(pre);
 	return 0;
 }
@@ -186,6 +248,7 @@ static void sampler_finish(struct pk_sampler *s)
 		free(axes[i]->high);
 		free(axes[i]->part);
 	}
+	windows_finish(&s->windows);
 	free(s->row);
 }
 

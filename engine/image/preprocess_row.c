@@ -168,12 +168,18 @@ void pk_preprocess_pad_run(const struct pk_preprocess *pre, float *out, int y, i
 {
 	const struct pk_image_spec *spec = &pre->spec;
 	size_t plane = (size_t)spec->width * (size_t)spec->height;
-	size_t row = (size_t)y * (size_t)spec->width;
-	for (int c = 0; c < pre->n_channels; c++) {
-		for (int x = from; x < to; x++) {
-			size_t at = row + (size_t)x;
-			out[spec->nhwc ? at * (size_t)pre->n_channels + (size_t)c
-				       : (size_t)c * plane + at] = pre->pad[c];
+	size_t at = (size_t)y * (size_t)spec->width + (size_t)from,
+	       n_channels = (size_t)pre->n_channels;
+	int n = to - from, step = spec->nhwc ? pre->n_channels : 1;
+	for (size_t c = 0; c < n_channels; c++) {
+		float *dst = spec->nhwc ? out + at * n_channels + c : out + c * plane + at;
+		float pad = pre->pad[c];
+		if (step == 1) {
+			for (int x = 0; x < n; x++)
+				dst[x] = pad;
+		} else {
+			for (int x = 0; x < n; x++)
+				dst[3 * x] = pad;
 		}
 	}
 }

@@ -28,6 +28,7 @@ struct pk_value {
 	char *name; // unique in the graph, never NULL
 	enum pk_dtype dtype;
 	struct pk_shape shape;
+	int block; // layout: 0 plain, else channels in blocks of so many (engine/ir/layout.h)
 	const void *data; // constant: dense little-endian bytes; owned by the graph or a mapping
 	struct pk_node *producer; // NULL: input or constant
 	int output_idx;           // which output of producer

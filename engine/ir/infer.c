@@ -46,10 +46,13 @@ static int (*const pk_infer_rows[PK_N_OPS])(struct pk_infer *infer) = {
 	[PK_OP_DEPTH_TO_SPACE] = pk_infer_depth_to_space,
 	[PK_OP_SPACE_TO_DEPTH] = pk_infer_space_to_depth,
 	[PK_OP_IDENTITY] = pk_infer_identity,
+	[PK_OP_REORDER] = pk_infer_identity,
 	[PK_OP_QUANTIZE] = pk_infer_quantize,
 	[PK_OP_DEQUANTIZE] = pk_infer_dequantize,
 	[PK_OP_QCONV] = pk_infer_qconv,
 	[PK_OP_QMATMUL] = pk_infer_qmatmul,
+	[PK_OP_QBINARY] = pk_infer_qbinary,
+	[PK_OP_LOOKUP] = pk_infer_lookup,
 };
 
 const struct pk_value *pk_infer_operand(const struct pk_infer *infer, int input_idx)

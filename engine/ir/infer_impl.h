@@ -96,6 +96,8 @@ int pk_infer_quantize(struct pk_infer *infer);
 int pk_infer_dequantize(struct pk_infer *infer);
 int pk_infer_qconv(struct pk_infer *infer);
 int pk_infer_qmatmul(struct pk_infer *infer);
+int pk_infer_qbinary(struct pk_infer *infer);
+int pk_infer_lookup(struct pk_infer *infer);
 // Shapes that conv and qconv, matmul and qmatmul share; operands' types are the caller's.
 int pk_infer_conv_shape(struct pk_infer *infer) pk_must_check;
 int pk_infer_matmul_shape(struct pk_infer *infer) pk_must_check;

@@ -132,3 +132,63 @@ int pk_infer_qmatmul(struct pk_infer *infer)
 	const struct pk_shape *b = &infer->node->inputs[1]->shape;
 	return pk_infer_epilogue(infer, b->rank > 1 ? b->dims[b->rank - 1] : 1);
 }
+
+// Scales and zero points of qbinary: one number each.
+static int pk_infer_whole(struct pk_infer *infer)
+{
+	const struct pk_node *node = infer->node;
+	enum pk_dtype to = (enum pk_dtype)pk_node_int(node, PK_ATTR_TO);
+	const struct {
+		int idx;
+		enum pk_dtype dtype;
+		const char *what;
+	} rows[] = {
+		{2, PK_F32, "scale of a"},
+		{3, PK_F32, "scale of b"},
+		{4, node->inputs[0]->dtype, "zero point of a"},
+		{5, node->inputs[1]->dtype, "zero point of b"},
+		{6, to, "zero point of y"},
+	};
+	for (size_t i = 0; i < PK_ARRAY_LEN(rows); i++) {
+		const struct pk_value *value = pk_infer_operand(infer, rows[i].idx);
+		int r = pk_infer_operand_dtype(infer, rows[i].idx, rows[i].dtype, rows[i].what);
+		if (r < 0)
+			return r;
+		if (value && pk_shape_elements(&value->shape) != 1)
+			return pk_fail(infer->err, -EINVAL, "%s must be one number", rows[i].what);
+	}
+	return 0;
+}
+
+int pk_infer_qbinary(struct pk_infer *infer)
+{
+	const struct pk_node *node = infer->node;
+	enum pk_fn fn = pk_node_fn(node, PK_ATTR_FN);
+	enum pk_dtype to = (enum pk_dtype)pk_node_int(node, PK_ATTR_TO);
+	if (fn != PK_FN_ADD && fn != PK_FN_SUB && fn != PK_FN_MUL)
+		return pk_fail(
+			infer->err, -EINVAL, "fn: `%s` is not add, sub or mul", pk_fn_name(fn));
+	int r = pk_infer_dtype_in(infer, 0, PK_DT_QUANT);
+	if (r == 0)
+		r = pk_infer_dtype_in(infer, 1, PK_DT_QUANT);
+	if (r == 0 && !(PK_DT_QUANT >> to & 1))
+		r = pk_fail(infer->err, -EINVAL, "to: cannot be %s", pk_dtype_name(to));
+	if (r == 0)
+		r = pk_infer_whole(infer);
+	if (r == 0 && !pk_shape_broadcast(
+			      &infer->out[0].shape, &node->inputs[1]->shape, &infer->out[0].shape))
+		r = pk_fail(infer->err, -EINVAL, "a and b do not broadcast");
+	infer->out[0].dtype = to;
+	return r < 0 ? r : pk_infer_act(infer);
+}
+
+int pk_infer_lookup(struct pk_infer *infer)
+{
+	int r = pk_infer_dtype_in(infer, 0, PK_DT_QUANT);
+	if (r == 0)
+		r = pk_infer_dtype_in(infer, 1, PK_DT_QUANT);
+	if (r == 0)
+		r = pk_infer_vector(infer, 1, 256, "table");
+	infer->out[0].dtype = infer->node->inputs[1]->dtype;
+	return r;
+}

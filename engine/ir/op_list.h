@@ -117,6 +117,8 @@
 	X(DEPTH_TO_SPACE, "depth_to_space", 1, 1, 1, 1, 0, (PK_ATTR_BLOCK, PK_ATTR_MODE))          \
 	X(SPACE_TO_DEPTH, "space_to_depth", 1, 1, 1, 1, 0, (PK_ATTR_BLOCK))                        \
 	X(IDENTITY, "identity", 1, 1, 1, 1, PK_OP_VIEW, (PK_ATTR_NONE))                            \
+	/* the same tensor in another layout (engine/ir/layout.h) */                               \
+	X(REORDER, "reorder", 1, 1, 1, 1, 0, (PK_ATTR_NONE))                                       \
 	/* x, scale, zero point?: one number or one per index of axis; half to even, saturated */  \
 	X(QUANTIZE, "quantize", 2, 3, 1, 1, 0, (PK_ATTR_AXIS, PK_ATTR_TO))                         \
 	X(DEQUANTIZE, "dequantize", 2, 3, 1, 1, 0, (PK_ATTR_AXIS))                                 \
@@ -128,7 +130,15 @@
 		(PK_ATTR_STRIDES, PK_ATTR_DILATIONS, PK_ATTR_PADS, PK_ATTR_GROUP, PK_ATTR_ACT,     \
 			PK_ATTR_ALPHA, PK_ATTR_BETA, PK_ATTR_TO))                                  \
 	/* the same operands for a[…,m,k], b[…,k,n]; bias, mult and w zero per column n */     \
-	X(QMATMUL, "qmatmul", 2, 8, 1, 1, 0, (PK_ATTR_ACT, PK_ATTR_ALPHA, PK_ATTR_BETA, PK_ATTR_TO))
+	X(QMATMUL, "qmatmul", 2, 8, 1, 1, 0,                                                       \
+		(PK_ATTR_ACT, PK_ATTR_ALPHA, PK_ATTR_BETA, PK_ATTR_TO))                            \
+	/* a, b, a scale, b scale, a zero?, b zero?, y zero?: fn (add, sub, mul) of (a - a zero) * \
+	   a scale and (b - b zero) * b scale, through act, rounded, + y zero, saturated; floats   \
+	   are f32, each step rounded, scales are relative to y's */                               \
+	X(QBINARY, "qbinary", 4, 7, 1, 1, PK_OP_ELEMENTWISE,                                       \
+		(PK_ATTR_FN, PK_ATTR_ACT, PK_ATTR_ALPHA, PK_ATTR_BETA, PK_ATTR_TO))                \
+	/* x, table[256]: y = table[x], i8 by its bits */                                          \
+	X(LOOKUP, "lookup", 2, 2, 1, 1, PK_OP_ELEMENTWISE, (PK_ATTR_NONE))
 
 // X(id, text name, class): functions for the fn and act attributes.
 // Class U: y = f(x; alpha, beta) of one value, B: of two values (broadcast), C: comparison (bool

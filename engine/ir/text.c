@@ -69,6 +69,8 @@ static void pk_print_type(struct pk_buf *out, const struct pk_value *value)
 	char shape[PK_SHAPE_TEXT_MAX];
 	pk_shape_format(&value->shape, shape);
 	pk_buf_printf(out, ": %s%s", pk_dtype_name(value->dtype), shape);
+	if (value->block)
+		pk_buf_printf(out, "/c%d", value->block);
 }
 
 // The fewest digits that read back as the same number.

@@ -10,6 +10,7 @@
 //     output %y
 //   }
 //
+// A type may end with its layout: f32[1,16,8,8]/c8 is blocked by 8 channels (engine/ir/layout.h).
 // An operand left out is "_". Names are [A-Za-z0-9_./:-]+ after '%' (a ':' only before another such
 // character), else quoted: %"a b" with \", \\ and \xNN. '#' starts a comment. '@N' is an offset
 // into the weights, '{…}' inline data, 'elided' a constant without its bytes (pk_value.elided: data

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "engine/ir/attr_rule.h"
 #include "engine/ir/element.h"
+#include "engine/ir/layout.h"
 #include "engine/ir/text.h"
 #include "engine/ir/text_scan.h"
 
@@ -29,6 +30,7 @@ struct pk_text_parser {
 struct pk_text_type {
 	enum pk_dtype dtype;
 	struct pk_shape shape;
+	int block;
 };
 
 struct pk_text_outputs {
@@ -90,6 +92,22 @@ static int pk_text_dims(struct pk_text_parser *parser, struct pk_shape *shape)
 	return r < 0 ? r : pk_scan_expect(scan, ']');
 }
 
+// "/cN" behind a type: its layout.
+static int pk_text_block(struct pk_text_parser *parser, struct pk_text_type *type)
+{
+	struct pk_scan *scan = &parser->scan;
+	int64_t block = 0;
+	type->block = 0;
+	if (!pk_scan_accept_word(scan, "/c"))
+		return 0;
+	int r = pk_scan_int(scan, &block);
+	if (r == 0 && !pk_layout_block_fits(type->dtype, &type->shape, block))
+		return pk_scan_fail(scan, -EINVAL, "no tensor of blocks of %lld channels",
+			(long long)block);
+	type->block = (int)block;
+	return r;
+}
+
 static int pk_text_type(struct pk_text_parser *parser, struct pk_text_type *out)
 {
 	char word[PK_SCAN_WORD_MAX];
@@ -105,6 +123,15 @@ static int pk_text_type(struct pk_text_parser *parser, struct pk_text_type *out)
 	r = pk_text_dims(parser, &out->shape);
 	if (r == 0 && pk_shape_elements(&out->shape) < 0)
 		return pk_scan_fail(scan, -EFBIG, "shape is negative or too large");
+	return r < 0 ? r : pk_text_block(parser, out);
+}
+
+// Of constants and graph inputs.
+static int pk_text_plain_type(struct pk_text_parser *parser, struct pk_text_type *out)
+{
+	int r = pk_text_type(parser, out);
+	if (r == 0 && out->block)
+		return pk_scan_fail(&parser->scan, -EINVAL, "only results of nodes have a layout");
 	return r;
 }
 
@@ -213,7 +240,7 @@ static int pk_text_const(struct pk_text_parser *parser)
 	bool elided = false;
 	int r = pk_text_new_name(parser, &name);
 	if (r == 0)
-		r = pk_text_type(parser, &type);
+		r = pk_text_plain_type(parser, &type);
 	if (r == 0)
 		r = pk_scan_expect(scan, '=');
 	if (r == 0)
@@ -234,7 +261,7 @@ static int pk_text_input(struct pk_text_parser *parser)
 	struct pk_text_type type;
 	int r = pk_text_new_name(parser, &name);
 	if (r == 0)
-		r = pk_text_type(parser, &type);
+		r = pk_text_plain_type(parser, &type);
 	if (r == 0 && !pk_graph_add_input(parser->graph, name, type.dtype, &type.shape))
 		return pk_scan_fail(&parser->scan, -ENOMEM, "no memory");
 	return r;
@@ -382,6 +409,7 @@ static int pk_text_annotations(struct pk_text_parser *parser, struct pk_node *no
 	return r;
 }
 
+// Also takes the layouts, which no inference gives.
 static int pk_text_check_types(struct pk_text_parser *parser, const struct pk_node *node,
 	const struct pk_text_outputs *outputs)
 {
@@ -389,8 +417,10 @@ static int pk_text_check_types(struct pk_text_parser *parser, const struct pk_no
 		const struct pk_value *value = node->outputs[i];
 		char shape[PK_SHAPE_TEXT_MAX];
 		if (value->dtype == outputs->types[i].dtype &&
-			pk_shape_equal(&value->shape, &outputs->types[i].shape))
+			pk_shape_equal(&value->shape, &outputs->types[i].shape)) {
+			node->outputs[i]->block = outputs->types[i].block;
 			continue;
+		}
 		pk_shape_format(&value->shape, shape);
 		return pk_scan_fail(&parser->scan, -EINVAL, "%%%s is %s%s", outputs->names[i],
 			pk_dtype_name(value->dtype), shape);

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "engine/ir/infer.h"
+#include "engine/ir/layout.h"
 
 #define PK_VERIFY_MAX_OUTPUTS 8
 
@@ -30,6 +31,12 @@ static int pk_verify_type(struct pk_verify *v, const struct pk_value *value)
 		return pk_fail(v->err, -EINVAL, "%%%s has no element type", value->name);
 	if (pk_shape_elements(&value->shape) < 0)
 		return pk_fail(v->err, -EINVAL, "%%%s has a bad shape", value->name);
+	if (!value->block)
+		return 0;
+	if (!value->producer || value->is_output ||
+		!pk_layout_block_fits(value->dtype, &value->shape, value->block))
+		return pk_fail(v->err, -EINVAL, "%%%s cannot have blocks of %d channels",
+			value->name, value->block);
 	return 0;
 }
 

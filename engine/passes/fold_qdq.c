@@ -67,6 +67,18 @@ static bool pk_qdq_gemm(struct pk_qdq_product *p, struct pk_node *node)
 	       pk_qdq_weights_axis(p->w, 1 - trans_b) && (!trans_b || p->w->inputs[0]->data);
 }
 
+// Left out, or nothing but zeros.
+static bool pk_qdq_zero_is_none(const struct pk_value *zero)
+{
+	if (!zero)
+		return true;
+	int64_t n = zero->data ? pk_shape_elements(&zero->shape) : -1;
+	for (int64_t i = 0; i < n; i++)
+		if (pk_element_get_int(zero->dtype, zero->data, (size_t)i) != 0)
+			return false;
+	return n >= 0;
+}
+
 // Constant of one number per channel, or a dequantize of one.
 static bool pk_qdq_bias_known(const struct pk_value *bias, int64_t n)
 {
@@ -77,7 +89,7 @@ static bool pk_qdq_bias_known(const struct pk_value *bias, int64_t n)
 		return bias->dtype == PK_F32;
 	return source && source->op == PK_OP_DEQUANTIZE && source->inputs[0]->data &&
 	       source->inputs[0]->dtype == PK_I32 && source->inputs[1]->data &&
-	       source->n_inputs == 2;
+	       pk_qdq_zero_is_none(pk_node_operand(source, 2));
 }
 
 static double pk_qdq_bias_at(const struct pk_value *bias, int64_t i)
@@ -250,6 +262,15 @@ static int pk_qdq_fold_quantize(
 	return pk_qdq_put(graph, from, quantize, node, err);
 }
 
+static int pk_qdq_fold_any_quantize(
+	struct pk_graph *graph, struct pk_node *quantize, struct pk_pass_ctx *ctx)
+{
+	int r = pk_qdq_fold_quantize(graph, quantize, ctx->err);
+	if (r == 0)
+		r = pk_qdq_to_lookup(graph, quantize, ctx);
+	return r == 0 ? pk_qdq_to_binary(graph, quantize, ctx->err) : r;
+}
+
 int pk_pass_fold_qdq(struct pk_graph *graph, struct pk_pass_ctx *ctx)
 {
 	int n = 0;
@@ -260,7 +281,7 @@ int pk_pass_fold_qdq(struct pk_graph *graph, struct pk_pass_ctx *ctx)
 				      node->op == PK_OP_MATMUL))
 			r = pk_qdq_fold_product(graph, node, ctx->err);
 		else if (r == 0 && pk_qdq_is_quantize(node))
-			r = pk_qdq_fold_quantize(graph, node, ctx->err);
+			r = pk_qdq_fold_any_quantize(graph, node, ctx);
 		if (r < 0)
 			return r;
 		n += r;

@@ -175,12 +175,16 @@ static void pk_pass_fill_report(const struct pk_pass_run *run, struct pk_pass_re
 				(struct pk_pass_count){table->rows[i].name, run->n_changes[i]};
 }
 
-// A loaded engine's graph may lack constants that its kernels have packed.
+// A loaded engine's graph may lack constants that its kernels have packed, and has layouts.
 static int pk_pass_check_constants(const struct pk_graph *graph, struct pk_err *err)
 {
-	for (int i = 0; i < graph->n_values; i++)
-		if (graph->values[i]->elided)
-			return pk_fail(err, -EINVAL, "%%%s has no bytes", graph->values[i]->name);
+	for (int i = 0; i < graph->n_values; i++) {
+		const struct pk_value *value = graph->values[i];
+		if (value->elided)
+			return pk_fail(err, -EINVAL, "%%%s has no bytes", value->name);
+		if (value->block)
+			return pk_fail(err, -EINVAL, "%%%s has a layout already", value->name);
+	}
 	return 0;
 }
 

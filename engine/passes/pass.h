@@ -46,7 +46,7 @@ struct pk_pass_report {
 };
 
 // Rewrites the graph in place. Input and output names, types and order stay. report may be NULL.
-// -EINVAL: an elided constant; an unknown disabled name (the error lists the names); with verify, a
+// -EINVAL: an elided constant or a blocked value; an unknown disabled name (the error lists the names); with verify, a
 // pass that broke a rule (the error names it). -ENOMEM. What the evaluator fails with. After an
 // error the graph can only be destroyed.
 int pk_passes_run(struct pk_graph *graph, const struct pk_pass_options *options,

@@ -84,6 +84,8 @@ size_t pk_line_ring_take(struct pk_line_ring *ring, struct pk_buf *out, size_t m
 		ring->used -= sizeof(len) + len;
 		moved += len;
 	}
+	if (ring->used == 0)
+		ring->first = 0; // a reader that keeps up never touches the rest of the memory
 	pthread_mutex_unlock(&ring->lock);
 	return moved;
 }

@@ -32,13 +32,11 @@ static gboolean pk_rtsp_take_packet(GstBuffer **buffer, guint unused, gpointer u
 	return TRUE;
 }
 
-// The depayloader knows only some kinds of key frames: what it calls leaning is looked at, but only
-// while a key frame is waited for.
+// The depayloader's own mark will not do: it knows only some kinds of key frames, and takes what is
+// left of a cut one, its parameter sets, for a key frame together with the next picture.
 static bool pk_rtsp_leans(const struct pk_rtsp *rtsp, GstBuffer *buffer)
 {
 	GstMapInfo map;
-	if (!GST_BUFFER_FLAG_IS_SET(buffer, GST_BUFFER_FLAG_DELTA_UNIT))
-		return false;
 	if (rtsp->resync.synced || !gst_buffer_map(buffer, &map, GST_MAP_READ))
 		return true;
 	bool entry = pk_entry_point(rtsp->codec, map.data, map.size);

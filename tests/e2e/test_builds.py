@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds are governed: shut in, held back by heat and unclean boots, and what they cost."""
 
+import json
 import os
 import subprocess
 import sys
@@ -9,7 +10,9 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 import story  # noqa: E402
+import tiny_model  # noqa: E402
 from story import check, demo_node  # noqa: E402
+from tiny_node import tiny_node  # noqa: E402
 
 
 def put(root: str, path: str, text: str):
@@ -163,6 +166,67 @@ def unclean_boots_hold_builds_until_an_operator_says_so():
         check(not os.path.exists(node.path("var/lib/picket/state/build-mark")), "the mark stays")
 
 
+CLASSIFIER = """card: 1
+name: tiny
+task: classify
+inputs:
+  - name: images
+    shape: [1, 3, 64, 64]
+    layout: nchw
+    dtype: f32
+    color: rgb
+    resize: {mode: stretch}
+    normalize: {scale: 0.0039, mean: [0, 0, 0], std: [1, 1, 1]}
+outputs:
+  - {name: output0, role: logits}
+decode: {family: classify, classes: 3, score: {activation: softmax}}
+postprocess: {conf: 0.2}
+labels: [red, green, blue]
+"""
+
+
+def classifiers_are_judged_by_their_winner():
+    """The mean of each colour is that class's score."""
+    weights = [
+        (3.0 if channel == label else 0.0) / 64**2
+        for label in range(3)
+        for channel in range(3)
+        for _ in range(64 * 64)
+    ]
+    nodes = [tiny_model.node("Conv", ["images", "w"], "output0")]
+    body = b"".join(tiny_model.field(1, n) for n in nodes) + tiny_model.field(2, "colours")
+    body += tiny_model.field(
+        5, tiny_model.tensor("w", [3, 3, 64, 64], 1, tiny_model.floats(weights))
+    )
+    body += tiny_model.field(11, tiny_model.value_info("images", [1, 3, 64, 64]))
+    body += tiny_model.field(12, tiny_model.value_info("output0", [1, 3, 1, 1]))
+    opset = tiny_model.field(8, tiny_model.field(1, "") + tiny_model.field(2, 17))
+    with tiny_node(observe="0", start=False) as node:
+        golden, samples = node.path("golden"), []
+        os.makedirs(golden)
+        for i, label in enumerate(("red", "green", "blue")):
+            picture = bytes(255 if at % 3 == i else 0 for at in range(64 * 64 * 3))
+            with open(os.path.join(golden, label + ".rgb"), "wb") as f:
+                f.write(picture)
+            found = [{"label": label, "box": [0, 0, 64, 64], "score": 0.908}]
+            samples.append({"file": label + ".rgb", "width": 64, "height": 64, "detections": found})
+        for name, text in (
+            ("golden/golden.json", json.dumps({"samples": samples})),
+            ("class.yaml", CLASSIFIER),
+        ):
+            with open(node.path(name), "w", encoding="utf-8") as f:
+                f.write(text)
+        with open(node.path("class.onnx"), "wb") as f:
+            f.write(tiny_model.field(1, 8) + tiny_model.field(7, body) + opset)
+        node.pack(node.path("class.onnx"), node.path("class.yaml"), "--golden", golden)
+        node.start()
+        engine = node.wait_rung("tiny", "engine", 60)["engine"]["path"]
+        seen = json.loads(node.ctl("engine", "inspect", engine, "--json").stdout)
+        rows = {row["check"]: row for row in seen["gate"]["checks"]}
+        check(rows["G4"]["state"] == "passed", f"{rows['G4']}")
+        check(rows["G5"]["state"] == "passed", f"{rows['G5']}")
+
+
 sys.exit(
     story.run(
         builder_is_shut_in,
@@ -170,5 +234,6 @@ sys.exit(
         build_without_memory_is_tried_cheaper_then_left,
         heat_holds_builds_and_sheds_load,
         unclean_boots_hold_builds_until_an_operator_says_so,
+        classifiers_are_judged_by_their_winner,
     )
 )

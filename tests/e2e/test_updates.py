@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models over the air on real processes: swaps, bad models, probation, crashes, operators."""
 
-import contextlib
 import json
 import os
 import random
@@ -18,127 +17,13 @@ sys.path[:0] = [os.path.join(HERE, "../lib"), os.path.join(HERE, "../registry")]
 import servers  # noqa: E402
 import story  # noqa: E402
 import tiny_model  # noqa: E402
-from story import check, picket  # noqa: E402
+from story import check  # noqa: E402
+from tiny_node import TinyNode, tiny_node, wait_gone  # noqa: E402
 
 LONG = os.environ.get("PICKET_LONG") == "1"
 FAULT_EXIT = 86
 PERIOD_MS = 40
-
-CONFIG = """telemetry: {{interval: 2s}}
-runtime: {{chain: [cpu]}}
-node: {{name: tester, id: tester}}
-build: {{retry_min: 1s, retry_max: 2s}}
-models:
-  tiny:
-    artifact: oci:{registry}:stable
-    poll: {{interval: 1s, backoff_max: 1s}}
-    check: {{observe: {observe}, min_fps_ratio: 0.5, max_p95_ratio: 6}}
-{more}
-cameras:
-  belt:
-    source: {{kind: test, width: 128, height: 96, rate: 25/s}}
-    model: tiny
-    sinks: [results]
-sinks:
-  results: {{kind: jsonl, path: {out}/results.jsonl}}
-"""
-
-
-class TinyNode(picket.Node):
-    """A node that follows one tag of a registry folder."""
-
-    def __init__(self, folder: str):
-        super().__init__(folder, story.BUILD)
-        self.key = None
-        os.makedirs(self.path("out"), exist_ok=True)
-
-    def configure(self, observe: str = "2s", more: str = ""):
-        self.write_config(
-            CONFIG.format(
-                registry=self.path("registry"), out=self.path("out"), observe=observe, more=more
-            )
-        )
-
-    def make_key(self):
-        self.key = self.path("key.pem")
-        for command in (
-            ["genpkey", "-algorithm", "ed25519", "-out", self.key],
-            ["pkey", "-in", self.key, "-pubout", "-out", self.path("pub.pem")],
-        ):
-            subprocess.run(["openssl", *command], check=True, capture_output=True)
-
-    def pack(self, onnx: str, card: str, *more: str) -> str:
-        """Moves the tag; the digest."""
-        out = f"oci:{self.path('registry')}:stable"
-        command = ["bundle", "create", "--onnx", onnx, "--card", card, "--out", out]
-        done = self.ctl(*command, "--json", *more)
-        check(done.returncode == 0, done.stderr)
-        if self.key:
-            signed = self.ctl("bundle", "sign", out, "--key", self.key)
-            check(signed.returncode == 0, signed.stderr)
-        return json.loads(done.stdout)["digest"]
-
-    def push(self, seed: int, *more: str, **options) -> str:
-        onnx, card = tiny_model.write(self.root, seed, **options)
-        return self.pack(onnx, card, *more)
-
-    def model(self) -> dict:
-        return self.get("/v1/models/tiny")
-
-    def update(self) -> dict:
-        return self.model()["update"]
-
-    def active(self) -> str:
-        return (self.update()["active"] or {}).get("digest", "")
-
-    def wait_update(self, what, timeout: float, why: str) -> dict:
-        def look(status):
-            update = status["models"][0]["update"]
-            return update if what(update) else None
-
-        return self.wait_for(look, timeout, why)
-
-    def wait_active(self, digest: str, timeout: float = 30) -> dict:
-        return self.wait_update(
-            lambda u: (u["active"] or {}).get("digest") == digest and u["phase"] == "idle",
-            timeout,
-            f"{digest[:19]} active",
-        )
-
-    def wait_reason(self, text: str, timeout: float = 30) -> dict:
-        return self.wait_update(lambda u: text in u["reason"], timeout, f"reason `{text}`")
-
-    def model_verb(self, *verb: str, fails: bool = False) -> str:
-        done = self.ctl("model", *verb)
-        check((done.returncode != 0) == fails, f"model {verb}: {done.stdout}{done.stderr}")
-        return done.stdout + done.stderr
-
-    def event_names(self, after: int = 0) -> list[str]:
-        return [e["name"] for e in self.events(after)]
-
-    def record(self) -> dict:
-        """What the state file says, read as a crash left it."""
-        path = self.path("var/lib/picket/state/tiny.json")
-        path = path if os.path.exists(path) else path + ".prev"  # cut between two renames
-        with open(path, encoding="utf-8") as f:
-            return json.loads(f.read().split("\n", 1)[1])
-
-
-@contextlib.contextmanager
-def tiny_node(observe: str = "2s", more: str = "", start: bool = True):
-    folder = tempfile.mkdtemp(prefix="picket-up-")
-    node = TinyNode(folder)
-    try:
-        node.configure(observe, more)
-        node.first = node.push(1)
-        if start:
-            node.start()
-            node.wait_rung("tiny", "engine", 60)
-            node.wait_active(node.first)
-        yield node
-    finally:
-        node.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+FLAT_BYTES = 256 << 10  # pages of libraries and of the heap that are touched for the first time
 
 
 def results_follow(node) -> tuple[int, int]:
@@ -203,13 +88,30 @@ def slope(values: list[int]) -> float:
     return over / sum((i - mean_x) ** 2 for i in range(n))
 
 
-def wait_gone(node, digest: str):
-    """A bad model was looked at and given up."""
-    node.wait_update(
-        lambda u: any(q["digest"] == digest for q in u["quarantine"]) and u["phase"] == "idle",
-        30,
-        f"{digest[:19]} quarantined",
-    )
+def growth(values: list[int]) -> int:
+    """From the least of the second quarter to the least of the last: peaks between do not count."""
+    n = len(values)
+    return min(values[n * 3 // 4 :]) - min(values[n // 4 : n // 2])
+
+
+def swaps_leave_memory_flat():
+    """Engines that are built already, swapped as fast as the node goes."""
+    rounds = 1000 if LONG else 80
+    with tiny_node(observe="0") as node:
+        second = node.push(2)
+        node.wait_active(second)
+        rss = []
+        for i in range(rounds):
+            digest = second if i % 2 else node.first
+            node.model_verb("pin", "tiny", digest)
+            node.wait_active(digest)
+            rss.append(worker_rss(node))
+        check(growth(rss) < FLAT_BYTES, f"worker grows by {growth(rss)} bytes: {rss}")
+        story.keep_figures(
+            swap_flat_rounds=rounds,
+            swap_flat_bytes=growth(rss),
+            swap_flat_slope_bytes=round(slope(rss[rounds // 4 :])),
+        )
 
 
 def many_good_and_bad_swaps():
@@ -237,7 +139,7 @@ def many_good_and_bad_swaps():
         grows = slope(rss[len(rss) // 4 :])
         check(swaps >= rounds, f"only {swaps} swaps seen in {n} results")
         check(p99 < 50, f"swap gap p99 {p99:.1f} ms beyond the frame period")
-        check(grows < 256 * 1024, f"worker grows by {grows:.0f} bytes per swap: {rss}")
+        check(growth(rss) < FLAT_BYTES, f"worker grows by {growth(rss)} bytes: {rss}")
         story.keep_figures(
             swaps_good=swaps,
             swaps_bad=rounds,
@@ -358,6 +260,7 @@ def operators_pin_wait_and_go_back():
 
 
 SIGNED = "    signature: {{required: true, keys: [{pub}]}}"
+QUOTA_BYTES = 768 << 10  # about five models with their engines, and what the next one asks for
 
 
 def only_signed_and_newer_models_are_taken():
@@ -388,12 +291,85 @@ def only_signed_and_newer_models_are_taken():
         check(node.update()["seq_high"] == 6, "the mark was lowered")
 
 
+def keys_sign_what_their_rules_allow():
+    with tiny_node(start=False) as node:
+        node.make_key()
+        shown = node.ctl("key", "show", node.path("pub.pem"), "--json")
+        key_id = json.loads(shown.stdout)["id"]
+        rules = "signature: {{required: true, keys: [{pub}], key_rules: {{{id}: {rule}}}}}"
+
+        def configure(rule: str):
+            text = rules.format(pub=node.path("pub.pem"), id=key_id, rule=rule)
+            node.configure("0", "    " + text)
+
+        configure("{seq_max: 5, not_before: 2020-01-01}")
+        first = node.push(51, "--seq", "5")
+        node.start()
+        node.wait_active(first, 60)
+        second = node.push(52, "--seq", "6")
+        node.wait_reason("sequence number")
+        configure("{not_after: 2020-01-01}")
+        check(node.ctl("reload").returncode == 0, "reload")
+        node.wait_reason("not valid any more")
+        check(node.active() == first, "an expired key took over")
+        key_id = key_id[::-1]
+        configure("{seq_min: 1}")
+        check(node.ctl("reload").returncode == 0, "reload")
+        node.wait_reason("no key ")
+        key_id = key_id[::-1]
+        configure("{not_after: 2150-01-01}")
+        check(node.ctl("reload").returncode == 0, "reload")
+        node.wait_active(second)
+
+
+def older_models_are_kept():
+    with tiny_node(observe="0", more="    keep: 3", start=False) as node:
+        node.start()
+        node.wait_active(node.first, 60)
+        digests = [node.first]
+        for seed in range(2, 7):
+            digests.append(node.push(seed))
+            node.wait_active(digests[-1])
+        gone = node.path("var/lib/picket/blobs/sha256", digests[0][7:])
+        node.wait_for(lambda _: not os.path.exists(gone), 20, "the oldest goes")
+        kept = [d["digest"] for d in node.record()["older"]]
+        check(kept == [digests[3], digests[2]], f"older: {kept}")
+        after = node.last_event_id()
+        node.model_verb("pin", "tiny", digests[2])
+        node.wait_event("is in the store, and was before", after=after)
+        node.wait_active(digests[2])
+        kept = [d["digest"] for d in node.record()["older"]]
+        check(kept == [digests[4], digests[3]], f"older: {kept}")
+        check(node.record()["previous"]["digest"] == digests[5], f"{node.record()}")
+
+
+def a_lost_record_lets_no_older_model_in():
+    with tiny_node(start=False) as node:
+        node.make_key()
+        node.configure("0", SIGNED.format(pub=node.path("pub.pem")))
+        older = node.push(41, "--seq", "4")
+        newer = node.push(42, "--seq", "5")
+        node.start()
+        node.wait_active(newer, 60)
+        node.stop()
+        for name in ("tiny.json", "tiny.json.prev"):
+            with open(node.path("var/lib/picket/state", name), "w", encoding="utf-8") as f:
+                f.write("rot")
+        check(node.push(41, "--seq", "4") == older, "the same model has another digest")
+        node.start()
+        wait_gone(node, older)
+        reason = node.update()["quarantine"][0]["reason"]
+        check("older" in reason and not node.active(), f"{reason}, active {node.active()}")
+        check("state-ignored" in node.event_names(), "no event says so")
+        node.wait_active(node.push(43, "--seq", "6"))
+
+
 class Story:
     """A node that is killed at every turn, and what must hold of its disk."""
 
     def __init__(self, node: TinyNode):
         self.node, self.seq, self.digests = node, 0, []
-        self.high = -1
+        self.high, self.most = -1, 0
 
     def push(self) -> str:
         self.seq += 1
@@ -409,6 +385,10 @@ class Story:
             digest = record.get(slot, {}).get("digest")
             if digest:
                 self.check_blobs(digest)
+        used = json.loads(self.node.ctl("store", "usage", "--json").stdout)
+        check(used["quota_bytes"] == QUOTA_BYTES, f"usage says {used}")
+        check(used["total_bytes"] <= QUOTA_BYTES, f"the store is over its quota: {used}")
+        self.most = max(self.most, used["total_bytes"])
 
     def check_blobs(self, digest: str):
         blobs = self.node.path("var/lib/picket/blobs/sha256")
@@ -421,7 +401,9 @@ class Story:
 
 def begin_killing(node: TinyNode) -> Story:
     node.make_key()
-    node.configure("0", SIGNED.format(pub=node.path("pub.pem")))
+    node.configure(
+        "0", SIGNED.format(pub=node.path("pub.pem")), f"store: {{quota: {QUOTA_BYTES}B}}"
+    )
     told = Story(node)
     first = told.push()
     node.start()
@@ -473,7 +455,8 @@ def every_crash_point_recovers():
             recover(told, digest)
             k += step
         check(died >= 3, f"only {died} points")
-        story.keep_figures(crash_points=died, crash_points_last_k=k)
+        check(told.most > QUOTA_BYTES // 2, f"the quota was never near: {told.most}")
+        story.keep_figures(crash_points=died, crash_points_last_k=k, crash_store_bytes=told.most)
 
 
 def random_kills_recover():
@@ -559,9 +542,30 @@ def follow_registry(node: TinyNode, ca, registry):
     with registry:
         third = publish(35, "--seq", "5")
         node.wait_active(third)
-    etag = node.path("run/picket/poll-tiny.json")
-    with open(etag, encoding="utf-8") as f:
-        check(json.load(f)["etag"], "polls are not cheap: no etag is kept")
+        etag = node.path("run/picket/poll-tiny.json")
+        with open(etag, encoding="utf-8") as f:
+            check(json.load(f)["etag"], "polls are not cheap: no etag is kept")
+        reloads_are_spread(node, fields, publish)
+
+
+def reloads_are_spread(node: TinyNode, fields: dict, publish):
+    """A reload that leaves the model alone asks within a minute, one that changes it at once."""
+    text = REGISTRY.format(pub=node.path("pub.pem"), **fields).replace(
+        "interval: 1s", "interval: 9h"
+    )
+
+    def reload(config: str) -> float:
+        node.write_config(config)
+        check(node.ctl("reload").returncode == 0, "reload")
+        return node.wait_update(lambda u: u["phase"] == "idle", 10, "it rests")["next_poll_s"]
+
+    check(reload(text) > 3600, "it polls more often than it was told")
+    soon = reload(text + "telemetry: {interval: 7s}\n")
+    check(soon <= 60, f"the next look is {soon} s away")
+    publish(36, "--seq", "6")
+    newest = publish(37, "--seq", "7")
+    reload(text.replace("observe: 0}", "observe: 0, max_restarts: 2}"))
+    node.wait_active(newest, 20)
 
 
 def engines_of_both_models_come_back_after_a_new_driver():
@@ -610,9 +614,13 @@ sys.exit(
         worse_in_production_is_rolled_back,
         operators_pin_wait_and_go_back,
         only_signed_and_newer_models_are_taken,
+        a_lost_record_lets_no_older_model_in,
+        keys_sign_what_their_rules_allow,
+        older_models_are_kept,
         follows_a_registry_over_tls,
         damaged_store_heals_from_the_registry,
         engines_of_both_models_come_back_after_a_new_driver,
+        swaps_leave_memory_flat,
         many_good_and_bad_swaps,
         every_crash_point_recovers,
         random_kills_recover,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of models: whatever can be read is written back the same, and an update machine that
-// begins with it comes to rest.
+// begins with it comes to rest. Sequence marks: what is taken is in range.
 #include <assert.h>
 #include <string.h>
 
+#include "daemon/seq_mark.h"
 #include "daemon/state.h"
 #include "daemon/update.h"
 
@@ -53,6 +54,9 @@ static void check_start(const struct pk_state *state)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pk_state state;
+	struct pk_seq_mark mark;
+	if (pk_seq_mark_decode((const char *)data, size, &mark) == 0)
+		assert(mark.seq >= 0 && mark.seq <= PK_UP_MAX_SEQ && mark.digest[0]);
 	if (pk_state_decode((const char *)data, size, &state) < 0)
 		return 0;
 	check_round_trip(&state);

@@ -469,6 +469,95 @@ def functions():
                model.SerializeToString(), {"x": x}, expected={"y": want})  # fmt: skip
 
 
+def _qdq(value, scale, zero, name):
+    """Nodes that quantise a value and back; the result is `name`."""
+    return [
+        N("QuantizeLinear", [value, scale, zero], [name + "_q"]),
+        N("DequantizeLinear", [name + "_q", scale, zero], [name]),
+    ]
+
+
+def quantised_branches():
+    """Residual Add and Concat whose branches carry their quantisation in other places: the same
+    numbers everywhere, to a step of the last quantisation."""
+    x = _noise("qdq x", 1, 4, 8, 8)
+    weights = np.clip(np.rint(_noise("qdq w", 4, 4, 3, 3) * 40), -127, 127).astype(np.int8)
+    numbers = {
+        "w": weights, "ws": _f32(0.01, 0.02, 0.015, 0.005), "wz": np.zeros(4, np.int8),
+        "xs": np.float32(0.03), "z": np.int8(0), "ms": np.float32(0.1), "ys": np.float32(0.12),
+    }  # fmt: skip
+    head = [
+        *_qdq("x", "xs", "z", "a"),
+        N("DequantizeLinear", ["w", "ws", "wz"], ["wd"], axis=0),
+        N("Conv", ["a", "wd"], ["m"], pads=[1] * 4),
+    ]
+    left, right = _qdq("m", "ms", "z", "l"), _qdq("a", "xs", "z", "r")
+    places = {
+        "none": ([], "m", "a"),
+        "the convolution's": (left, "l", "a"),
+        "the shortcut's": (right, "m", "r"),
+        "both": (left + right, "l", "r"),
+    }
+    for label, (nodes, first, second) in places.items():
+        for order in ((first, second), (second, first)):
+            tail = [N("Relu", ["s"], ["t"]), *_qdq("t", "ys", "z", "y")]
+            side = "left" if order[0] == first else "right"
+            yield _case(
+                f"QDQ on a residual Add, {label}, convolution on the {side}",
+                [*head, *nodes, N("Add", list(order), ["s"]), *tail],
+                {"x": x},
+                13,
+                numbers,
+                tolerance=1.01 / 127,
+            )
+        yield _case(
+            f"QDQ on a Concat, {label}",
+            [
+                *head,
+                *nodes,
+                N("Concat", [first, second], ["t"], axis=1),
+                *_qdq("t", "ys", "z", "y"),
+            ],
+            {"x": x},
+            13,
+            numbers,
+            tolerance=1.01 / 127,
+        )
+
+
+def taps():
+    """What is looked at stays what it was: the same graph with and without inner outputs."""
+    x = _noise("tap x", 1, 3, 7, 9)
+    grid = np.clip(_noise("tap grid", 1, 5, 6, 2), -1.2, 1.2)
+    nodes = [
+        N("Conv", ["x", "w", "b"], ["c"], pads=[1] * 4),
+        N("Sigmoid", ["c"], ["g"]),
+        N("Mul", ["c", "g"], ["silu"]),
+        N("GridSample", ["silu", "grid"], ["s"], mode="bilinear", padding_mode="border"),
+        N("Mul", ["s", "scale"], ["p"]),
+        N("Add", ["p", "shift"], ["y"]),
+    ]
+    numbers = {
+        "w": _noise("tap w", 4, 3, 3, 3), "b": _noise("tap b", 4), "grid": grid,
+        "scale": _noise("tap scale", 1, 4, 1, 1), "shift": _noise("tap shift", 1, 4, 1, 1),
+    }  # fmt: skip
+    for label, seen in (
+        ("nothing", ()),
+        ("the sample", ("s",)),
+        ("the gate and the sample", ("g", "s")),
+        ("everything", ("c", "g", "silu", "s", "p")),
+    ):
+        yield _case(
+            f"GridSample between fused nodes, {label} tapped",
+            nodes,
+            {"x": x},
+            16,
+            numbers,
+            outputs=("y", *seen),
+            tolerance=2e-6,
+        )
+
+
 def broken():
     x = _noise("broken", 2, 3)
     good = _model([N("Relu", ["x"], ["y"])], {"x": x}, ["y"], 13)
@@ -494,13 +583,18 @@ def broken():
     yield Case("a custom operator is refused", foreign.SerializeToString(), {"x": x},
                refusal=r"domain `com.example`\): not supported")  # fmt: skip
     boxes = {"b": _noise("b", 1, 6, 4), "s": _noise("s", 1, 2, 6)}
-    yield _case("NonMaxSuppression of data is refused",
-                [N("NonMaxSuppression", ["b", "s", "n"], ["y"], name="nms")], boxes, 13,
-                {"n": np.int64(3)}, refusal=r"node `nms` .*computed at run time.*cut the model")
+    yield _case(
+        "NonMaxSuppression of data is refused",
+        [N("NonMaxSuppression", ["b", "s", "n"], ["y"], name="nms")],
+        boxes,
+        13,
+        {"n": np.int64(3)},
+        refusal=r"node `nms` .*computed at run time.*cut the model",
+    )
     # fmt: skip
 
 
 def cases(options):
     for family in (resize, softmax, pooling, transposed, fusion, constants, subgraphs, loops,
-                   functions, broken):  # fmt: skip
+                   functions, quantised_branches, taps, broken):  # fmt: skip
         yield from family()

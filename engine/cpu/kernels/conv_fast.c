@@ -168,8 +168,13 @@ static size_t direct_workspace(const struct pk_node *node, struct pk_tile_shape 
 {
 	struct pk_conv_fast s;
 	pk_conv_fast_init(&s, node, tile.columns);
-	int64_t floats = s.in_place ? s.k * tile.columns : s.n_source;
-	return (size_t)(PK_CONV_BLOCK_FLOATS + floats) * sizeof(float);
+	return (size_t)(s.in_place ? s.k * tile.columns : s.n_source) * sizeof(float);
+}
+
+static size_t block_scratch(const struct pk_node *node)
+{
+	(void)node;
+	return PK_CONV_BLOCK_FLOATS * sizeof(float);
 }
 
 static size_t depthwise_workspace(const struct pk_node *node, struct pk_tile_shape tile)
@@ -280,6 +285,7 @@ static size_t transpose_workspace(const struct pk_node *node, struct pk_tile_sha
 		.rank = 20 + (rank_bonus),                                                         \
 		.supports = direct_supports_##isa,                                                 \
 		.workspace = direct_workspace_##isa,                                               \
+		.scratch = block_scratch,                                                          \
 		.pack_bytes = pack_bytes,                                                          \
 		.pack = pack_##isa,                                                                \
 		.setup = direct_setup_##isa,                                                       \

@@ -38,7 +38,7 @@ bool pk_conv_fast_init(struct pk_conv_fast *s, const struct pk_node *node, int t
 // Lays one group of one picture out (n_source floats).
 void pk_conv_fast_lay_out(const struct pk_conv_fast *s, const float *x, float *out);
 
-// Workspace in floats: the finished block comes first, then what each kernel adds.
+// Floats of a finished block: scratch of conv_direct, the first part of the others' workspace.
 #define PK_CONV_BLOCK_FLOATS (PK_TILE_MAX_ROWS * PK_TILE_BLOCK_COLUMNS)
 // conv_gemm: tiles of columns that are unfolded together.
 int64_t pk_conv_gemm_columns(const struct pk_conv_fast *s, int tile_columns);

@@ -90,12 +90,20 @@ static bool supports(const struct pk_node *node)
 	return init(&s, node);
 }
 
-// One tile of sums, one tile of B, all of A.
-static size_t workspace(const struct pk_node *node, struct pk_tile_shape tile)
+// All of A.
+static size_t workspace(const struct pk_node *node)
 {
 	struct pk_gemm_fast s;
 	init(&s, node);
-	return (size_t)((PK_TILE_MAX_ROWS + s.g.k) * tile.columns + s.g.m * s.g.k) * sizeof(float);
+	return (size_t)(s.g.m * s.g.k) * sizeof(float);
+}
+
+// One tile of sums, one tile of B.
+static size_t scratch(const struct pk_node *node, struct pk_tile_shape tile)
+{
+	struct pk_gemm_fast s;
+	init(&s, node);
+	return (size_t)((PK_TILE_MAX_ROWS + s.g.k) * tile.columns) * sizeof(float);
 }
 
 static int setup(const struct pk_node *node, struct pk_arena *arena, const void **state)
@@ -114,7 +122,8 @@ static int setup(const struct pk_node *node, struct pk_arena *arena, const void 
 		.name = #id "_tile" #suffix,                                                       \
 		.rank = rank_value,                                                                \
 		.supports = supports_##isa,                                                        \
-		.workspace = workspace_##isa,                                                      \
+		.workspace = workspace,                                                            \
+		.scratch = scratch_##isa,                                                          \
 		.pack_bytes = pack_bytes_##isa,                                                    \
 		.pack = pack_##isa,                                                                \
 		.setup = setup,                                                                    \
@@ -126,9 +135,9 @@ static int setup(const struct pk_node *node, struct pk_arena *arena, const void 
 	{                                                                                          \
 		return (has_isa) && supports(node);                                                \
 	}                                                                                          \
-	static size_t workspace_##isa(const struct pk_node *node)                                  \
+	static size_t scratch_##isa(const struct pk_node *node)                                    \
 	{                                                                                          \
-		return workspace(node, tile);                                                      \
+		return scratch(node, tile);                                                        \
 	}                                                                                          \
 	static size_t pack_bytes_##isa(const struct pk_node *node)                                 \
 	{                                                                                          \

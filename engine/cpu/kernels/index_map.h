@@ -21,3 +21,7 @@ struct pk_index_map {
 struct pk_index_map *pk_index_map_create(
 	const struct pk_node *node, struct pk_arena *arena, double fill);
 void pk_index_map_run(const struct pk_index_map *map, const void *x, void *y);
+
+// Padding by PK_MODE_*: index i (of the input, maybe outside) brought into [low, high), or -1:
+// constant.
+int64_t pk_pad_source(int64_t mode, int64_t i, int64_t low, int64_t high);

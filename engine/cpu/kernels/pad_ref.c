@@ -54,8 +54,7 @@ static bool supports(const struct pk_node *node)
 	return true;
 }
 
-// Index i (of the input, maybe outside) brought into [low, high), or -1: constant.
-static int64_t source_index(int64_t mode, int64_t i, int64_t low, int64_t high)
+int64_t pk_pad_source(int64_t mode, int64_t i, int64_t low, int64_t high)
 {
 	int64_t n = high - low;
 	if (i >= low && i < high)
@@ -81,7 +80,7 @@ static int setup(const struct pk_node *node, struct pk_arena *arena, const void 
 		kept_range(node, axis, &low, &high);
 		for (int64_t i = 0; i < map->out.dims[axis]; i++)
 			map->maps[axis][i] =
-				source_index(mode, i - pads_of(node)->i[axis], low, high);
+				pk_pad_source(mode, i - pads_of(node)->i[axis], low, high);
 	}
 	*state = map;
 	return 0;

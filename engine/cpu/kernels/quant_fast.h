@@ -6,6 +6,7 @@
 
 #include "engine/cpu/kernels/check.h"
 #include "engine/cpu/kernels/quant.h"
+#include "engine/cpu/kernels/walk.h"
 
 // Columns of the output that are unfolded together, and output channels summed together.
 #define PK_QCONV_COLUMNS 64
@@ -26,11 +27,21 @@ struct pk_quant_line {
 	int64_t n;
 };
 
+struct pk_qbinary {
+	struct pk_quant quant; // x, w: types of both operands; to, act, alpha, beta
+	enum pk_fn fn;
+	bool has_zero[3];    // of a, b, y
+	struct pk_walk walk; // operands: y, a, b
+};
+
 void pk_qconv_gemm_run_plain(const struct pk_cpu_call *call);
 void pk_quantize_line_run_plain(const struct pk_cpu_call *call);
 void pk_dequantize_line_run_plain(const struct pk_cpu_call *call);
+void pk_qbinary_line_run_plain(const struct pk_cpu_call *call);
 #if defined(__x86_64__)
 void pk_qconv_gemm_run_avx2(const struct pk_cpu_call *call);
 void pk_quantize_line_run_avx2(const struct pk_cpu_call *call);
 void pk_dequantize_line_run_avx2(const struct pk_cpu_call *call);
+void pk_qbinary_line_run_avx2(const struct pk_cpu_call *call);
+void pk_lookup_line_run_avx2(const struct pk_cpu_call *call); // state: int64_t, bytes
 #endif

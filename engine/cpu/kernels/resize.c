@@ -7,9 +7,6 @@
 
 #include "engine/cpu/kernels/check.h"
 
-// Wider filters than this come from absurd scales only.
-#define TAPS_MAX 4096
-
 struct axis {
 	float in, out, scale; // float: the coordinates round as in other runtimes
 	double start, end;    // roi
@@ -151,7 +148,7 @@ static double filter_reach(const struct pk_node *node, int axis)
 	return taps / filter_scale(node, axis);
 }
 
-static int64_t n_taps(const struct pk_node *node, int axis)
+int64_t pk_resize_n_taps(const struct pk_node *node, int axis)
 {
 	if (untouched(node, axis))
 		return 1;
@@ -170,7 +167,7 @@ bool pk_resize_axis_ok(const struct pk_node *node, int axis)
 	if (mode == PK_MODE_NEAREST)
 		return true;
 	return (mode == PK_MODE_LINEAR || mode == PK_MODE_CUBIC) &&
-	       filter_reach(node, axis) <= TAPS_MAX / 2;
+	       filter_reach(node, axis) <= PK_RESIZE_TAPS_MAX / 2; // wider ones: absurd scales
 }
 
 static double linear_weight(double distance)
@@ -196,19 +193,24 @@ static double weight_at(const struct pk_node *node, int axis, double distance)
 }
 
 // Taps outside the input repeat the edge, or are left out and the rest scaled up.
-static void fill_taps(struct pk_resize_axis *out, const struct pk_node *node, int axis, int64_t i)
+bool pk_resize_taps(
+	const struct pk_node *node, int axis, int64_t i, int64_t *idx, double *weights)
 {
 	int64_t n = pk_check_in_shape(node, 0)->dims[axis];
+	int64_t n_taps = pk_resize_n_taps(node, axis);
 	bool exclude = pk_node_int(node, PK_ATTR_EXCLUDE_OUTSIDE) != 0;
 	bool normalise = exclude || filter_scale(node, axis) != 1;
-	int64_t *idx = out->idx + i * out->n_taps;
-	double *weights = out->weights + i * out->n_taps, sum = 0;
-	double x = coord_at(node, axis, i);
-	out->outside[i] = outside_at(node, axis, x);
+	double x = coord_at(node, axis, i), sum = 0;
+	bool outside = outside_at(node, axis, x);
+	if (untouched(node, axis)) {
+		idx[0] = i;
+		weights[0] = 1;
+		return false;
+	}
 	// Beyond the input by more than the filter all taps are the edge's.
-	x = fmin(fmax(x, -(double)out->n_taps - 1), (double)(n + out->n_taps));
-	double first = floor(x) - (double)(out->n_taps / 2 - 1);
-	for (int64_t t = 0; t < out->n_taps; t++) {
+	x = fmin(fmax(x, -(double)n_taps - 1), (double)(n + n_taps));
+	double first = floor(x) - (double)(n_taps / 2 - 1);
+	for (int64_t t = 0; t < n_taps; t++) {
 		double at = first + (double)t;
 		idx[t] = clamp_index(at, n);
 		weights[t] = weight_at(node, axis, x - at);
@@ -216,27 +218,23 @@ static void fill_taps(struct pk_resize_axis *out, const struct pk_node *node, in
 			weights[t] = 0;
 		sum += weights[t];
 	}
-	for (int64_t t = 0; normalise && sum != 0 && t < out->n_taps; t++)
+	for (int64_t t = 0; normalise && sum != 0 && t < n_taps; t++)
 		weights[t] /= sum;
+	return outside;
 }
 
 int pk_resize_axis_init(
 	struct pk_resize_axis *out, const struct pk_node *node, int axis, struct pk_arena *arena)
 {
 	size_t n = (size_t)pk_check_out_shape(node)->dims[axis];
-	out->n_taps = n_taps(node, axis);
+	out->n_taps = pk_resize_n_taps(node, axis);
 	out->idx = pk_arena_array(arena, n * (size_t)out->n_taps, sizeof(*out->idx));
 	out->weights = pk_arena_array(arena, n * (size_t)out->n_taps, sizeof(*out->weights));
 	out->outside = pk_arena_array(arena, n, sizeof(*out->outside));
 	if (!out->idx || !out->weights || !out->outside)
 		return -ENOMEM;
-	for (int64_t i = 0; i < (int64_t)n; i++) {
-		if (untouched(node, axis)) {
-			out->idx[i] = i;
-			out->weights[i] = 1;
-		} else {
-			fill_taps(out, node, axis, i);
-		}
-	}
+	for (int64_t i = 0; i < (int64_t)n; i++)
+		out->outside[i] = pk_resize_taps(node, axis, i, out->idx + i * out->n_taps,
+			out->weights + i * out->n_taps);
 	return 0;
 }

@@ -18,7 +18,13 @@ struct pk_resize_axis {
 
 // The attributes are usable along this axis and the input is not empty (unless the output is).
 bool pk_resize_axis_ok(const struct pk_node *node, int axis);
-// Linear and cubic taps. -ENOMEM.
+// Linear and cubic taps along this axis: how many an output index has, and those of index i. True:
+// the coordinate lies outside, extrapolate.
+#define PK_RESIZE_TAPS_MAX 4096
+int64_t pk_resize_n_taps(const struct pk_node *node, int axis);
+bool pk_resize_taps(
+	const struct pk_node *node, int axis, int64_t i, int64_t *idx, double *weights);
+// The taps of all output indices. -ENOMEM.
 int pk_resize_axis_init(
 	struct pk_resize_axis *out, const struct pk_node *node, int axis, struct pk_arena *arena);
 // Input index of output index i in nearest mode, or -1: extrapolate.

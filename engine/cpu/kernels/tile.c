@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "engine/isa.h"
+
 void pk_tile_pack_rows(const float *a, int64_t stride_m, int64_t stride_k, int64_t m, int64_t k,
 	int max_rows, float *out)
 {
@@ -22,8 +24,13 @@ void pk_tile_pack_rows(const float *a, int64_t stride_m, int64_t stride_k, int64
 
 bool pk_tile_has_avx2(void)
 {
+	return pk_isa_has_avx2();
+}
+
+bool pk_tile_has_avx512(void)
+{
 #if defined(__x86_64__)
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	return pk_isa() >= PK_ISA_AVX512;
 #else
 	return false;
 #endif

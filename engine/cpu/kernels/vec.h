@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of floats on compiler extensions: 4 lanes anywhere, 8 with FMA where PK_VEC_AVX2 is set.
+// Vectors of floats on compiler extensions: 4 lanes anywhere, 8 with FMA where
+// PK_VEC_AVX2 is set, 16 where PK_VEC_AVX512 is.
 #pragma once
 
 #include <stdint.h>
 #include <string.h>
 
-#if defined(PK_VEC_AVX2)
+#if defined(PK_VEC_AVX512)
+#include <immintrin.h>
+#define PK_VEC_BYTES 64
+#define PK_TILE_ROWS 6
+#define PK_TILE_VECS 2
+#elif defined(PK_VEC_AVX2)
 #include <immintrin.h>
 #define PK_VEC_BYTES 32
 #define PK_TILE_ROWS 6 // 12 sums, 2 operands and a broadcast fit 16 registers
@@ -50,7 +56,9 @@ PK_VEC_FN pk_vec pk_vec_splat(float v)
 }
 PK_VEC_FN pk_vec pk_vec_fma(pk_vec a, pk_vec b, pk_vec c)
 {
-#if defined(PK_VEC_AVX2)
+#if defined(PK_VEC_AVX512)
+	return (pk_vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(PK_VEC_AVX2)
 	return (pk_vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
 #elif defined(__aarch64__)
 	return (pk_vec)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
@@ -66,11 +74,23 @@ PK_VEC_FN pk_vec pk_vec_select(pk_veci mask, pk_vec yes, pk_vec no)
 // NaN in v stays NaN.
 PK_VEC_FN pk_vec pk_vec_at_least(pk_vec v, pk_vec low)
 {
+#if defined(PK_VEC_AVX512)
+	return (pk_vec)_mm512_max_ps((__m512)low, (__m512)v); // of NaN and another: the second
+#elif defined(PK_VEC_AVX2)
+	return (pk_vec)_mm256_max_ps((__m256)low, (__m256)v);
+#else
 	return pk_vec_select(v < low, low, v);
+#endif
 }
 PK_VEC_FN pk_vec pk_vec_at_most(pk_vec v, pk_vec high)
 {
+#if defined(PK_VEC_AVX512)
+	return (pk_vec)_mm512_min_ps((__m512)high, (__m512)v);
+#elif defined(PK_VEC_AVX2)
+	return (pk_vec)_mm256_min_ps((__m256)high, (__m256)v);
+#else
 	return pk_vec_select(v > high, high, v);
+#endif
 }
 PK_VEC_FN pk_vec pk_vec_abs(pk_vec v)
 {

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+
 #include "base/attr.h"
 #include "base/clock.h"
 
@@ -29,6 +31,38 @@ static void iso_times(void **state)
 		char text[PK_ISO_TIME_MAX];
 		pk_format_iso_time(rows[i].ns, text);
 		assert_string_equal(text, rows[i].text);
+	}
+}
+
+static void utc_texts(void **state)
+{
+	static const struct {
+		const char *text;
+		int64_t s; // -1: refused
+	} rows[] = {
+		{"1970-01-01", 0},
+		{"2026-11-30", INT64_C(1795996800)},
+		{"2026-11-30T19:24:27Z", INT64_C(1796066667)},
+		{"2000-02-29", INT64_C(951782400)},
+		{"2026-02-29", -1},
+		{"2026-02-30", -1},
+		{"2026-13-01", -1},
+		{"2026-1-1", -1},
+		{"+2026-01-01", -1},
+		{" 2026-01-01", -1},
+		{"2026-01-01 ", -1},
+		{"2026-01-01T00:00:00", -1},
+		{"2026-01-01T00:00:00+01:00", -1},
+		{"2026-01-01T24:00:00Z", -1},
+		{"2026-01-01T23:59:60Z", -1},
+		{"99999-01-01", -1},
+		{"", -1},
+	};
+	for (size_t i = 0; i < PK_ARRAY_LEN(rows); i++) {
+		int64_t s = -1;
+		int r = pk_parse_utc(rows[i].text, &s);
+		assert_int_equal(r, rows[i].s < 0 ? -EINVAL : 0);
+		assert_int_equal(s, rows[i].s);
 	}
 }
 
@@ -71,6 +105,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(iso_times),
+		cmocka_unit_test(utc_texts),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(clocks_go_forward),
 	};

@@ -17,7 +17,7 @@
 static const char example[] =
 	"node: {name: conveyor-1}\n"
 	"telemetry: {interval: 45s}\n"
-	"runtime: {chain: [cuda, cpu]}\n"
+	"runtime: {chain: [cuda, cpu], threads: 3}\n"
 	"build: {time_limit: 20m, memory: 1GiB, nice: 5, opt_level: 0, retry_min: 2m, "
 	"retry_max: 3h}\n"
 	"store: {quota: 4GiB, reserve: 100MiB}\n"
@@ -82,6 +82,7 @@ static void test_every_value(void **state)
 	assert_int_equal(c->telemetry.interval_ns, 45 * SECOND);
 	assert_int_equal(c->runtime.n_chain, 2);
 	assert_string_equal(c->runtime.chain[0], "cuda");
+	assert_int_equal(c->runtime.threads, 3);
 	assert_int_equal(c->build.time_limit_ns, 1200 * SECOND);
 	assert_int_equal(c->build.memory_bytes, 1 << 30);
 	assert_int_equal(c->build.nice, 5);
@@ -169,6 +170,7 @@ static void test_defaults(void **state)
 	assert_int_equal(c->telemetry.interval_ns, 30 * SECOND);
 	assert_int_equal(c->runtime.n_chain, 2);
 	assert_string_equal(c->runtime.chain[1], "cpu");
+	assert_int_equal(c->runtime.threads, 0);
 	assert_int_equal(c->build.time_limit_ns, 1800 * SECOND);
 	assert_int_equal(c->build.memory_bytes, INT64_C(2) << 30);
 	assert_int_equal(c->store.quota_bytes, INT64_C(8) << 30);

@@ -9,6 +9,8 @@
 #include "config/config.h"
 #include "tests/unit/config/cm.h"
 
+#define KEY_ID "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
 // text of the file, and what is printed of it (each line behind the file's name)
 static const struct mistake {
 	const char *name;
@@ -51,6 +53,27 @@ static const struct mistake {
 		"  memory: 1GiB\n"
 		"  nice: 2\n",
 		"4:3: `nice` is given twice; first at 2:3\n"},
+	{"key_rules",
+		"models:\n"
+		"  a:\n"
+		"    artifact: oci:x:y\n"
+		"    signature:\n"
+		"      key_rules:\n"
+		"        " KEY_ID ": {not_before: 2026-02-30, seq_min: -1}\n"
+		"        cafe: {seq_max: 3}\n",
+		"6:88: `not_before`: must be like 2026-11-30 or 2026-11-30T19:24:27Z\n"
+		"6:109: `seq_min`: must be from 0 to 9007199254740992; found `-1`\n"
+		"7:9: `cafe` must be a key's id: 64 hex digits, a-f in lower case\n"},
+	{"key_rules_order",
+		"models:\n"
+		"  a:\n"
+		"    artifact: oci:x:y\n"
+		"    signature:\n"
+		"      key_rules:\n"
+		"        " KEY_ID ": {not_before: 2026-02-03, not_after: 2026-02-03, seq_min: 4, "
+		"seq_max: 3}\n",
+		"6:75: not_before must be earlier than not_after\n"
+		"6:75: seq_min must not be above seq_max\n"},
 	{"mqtt_topic",
 		"sinks:\n"
 		"  m: {kind: mqtt, host: b, prefix: a/#}\n",
@@ -185,6 +208,8 @@ static const struct mistake {
 	{"null_for_text", "node: {name: null}\n", "1:14: `name`: has no value; expected text\n"},
 	{"empty_list", "runtime: {chain: []}\n",
 		"1:18: `chain`: expected 1 to 8 entries, found 0\n"},
+	{"threads", "runtime: {threads: 65}\n",
+		"1:20: `threads`: must be from 0 to 64; found `65`\n"},
 	{"long_list", "runtime: {chain: [a, b, c, d, e, f, g, h, i]}\n",
 		"1:18: `chain`: expected 1 to 8 entries, found 9\n"},
 	{"camera_is_text",

@@ -4,12 +4,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "daemon/seq_mark.h"
 #include "daemon/state.h"
 #include "tests/unit/daemon/support.h"
 
 #define DIGEST "sha256:470d3b0fb26b7bef26a67b2239f6d8829b223225b9056708c1ebabb6e495bb09"
 #define KEY    "sha256:dfed4418f64838efe9fdf032d7d8db6728ee0d48918c261e469356940b0400b9"
+
+static void remove_text(const char *folder, const char *name)
+{
+	char path[4096];
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	(void)unlink(path);
+}
 
 static void save_sample(const char *folder)
 {
@@ -64,6 +73,11 @@ static void fill_all(struct pk_state *state)
 	fill(record->previous.digest, 2);
 	fill(record->candidate.digest, 3);
 	fill(record->pinned, 4);
+	record->n_older = PK_UP_MAX_OLDER;
+	for (int i = 0; i < PK_UP_MAX_OLDER; i++) {
+		fill(record->older[i].digest, 50 + i);
+		record->older[i].seq = PK_UP_MAX_SEQ - 1 - i;
+	}
 	fill(record->seq_digest, 5);
 	record->active.seq = 16;
 	record->candidate.seq = record->seq_high = PK_UP_MAX_SEQ;
@@ -216,6 +230,106 @@ static void test_broken_list_is_bounded(void **ctx)
 	remove_folder(folder);
 }
 
+static void save_seq(const char *folder, int64_t seq, int digest)
+{
+	struct pk_state state;
+	int r = pk_state_load(folder, "m", &state, NULL);
+	assert_true(r == 0 || r == -ENOENT);
+	fill(state.update.active.digest, digest);
+	state.update.seq_high = seq;
+	fill(state.update.seq_digest, digest);
+	assert_int_equal(pk_state_save(folder, "m", &state, NULL), 0);
+}
+
+// Both generations of the record gone or damaged: what was seen stays seen.
+static void test_the_mark_outlives_the_record(void **ctx)
+{
+	(void)ctx;
+	struct pk_state state;
+	struct pk_err err = {0};
+	char *folder = make_folder(), digest[PK_DIGEST_TEXT];
+	save_seq(folder, 7, 1);
+	save_seq(folder, 9, 2);
+	write_text(folder, "m.json", "rot");
+	write_text(folder, "m.json.prev", "");
+	assert_int_equal(pk_state_load(folder, "m", &state, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "damaged"));
+	assert_string_equal(state.update.active.digest, "");
+	assert_int_equal(state.update.seq_high, 9);
+	fill(digest, 2);
+	assert_string_equal(state.update.seq_digest, digest);
+	remove_text(folder, "m.json");
+	remove_text(folder, "m.json.prev");
+	assert_int_equal(pk_state_load(folder, "m", &state, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "its sequence mark is not"));
+	assert_int_equal(state.update.seq_high, 9);
+	assert_int_equal(pk_state_save(folder, "m", &state, NULL), 0);
+	assert_int_equal(pk_state_load(folder, "m", &state, &err), 0);
+	assert_int_equal(state.update.seq_high, 9);
+	remove_folder(folder);
+}
+
+static void test_a_damaged_mark_is_told_and_made_anew(void **ctx)
+{
+	(void)ctx;
+	struct pk_state state;
+	struct pk_err err = {0};
+	char *folder = make_folder();
+	save_seq(folder, 7, 1);
+	write_text(folder, "m.mark", "{\"v\":1,\"seq\":3}");           // without a checksum
+	assert_int_equal(pk_state_load(folder, "m", &state, &err), 0); // the record knows
+	assert_int_equal(state.update.seq_high, 7);
+	assert_int_equal(pk_state_save(folder, "m", &state, NULL), 0);
+	remove_text(folder, "m.json");
+	assert_int_equal(pk_state_load(folder, "m", &state, &err), 0); // .prev
+	remove_text(folder, "m.json.prev");
+	assert_int_equal(pk_state_load(folder, "m", &state, &err), -EBADMSG);
+	assert_int_equal(state.update.seq_high, 7);
+	write_text(folder, "m.mark", "");
+	write_text(folder, "m.mark.prev", "");
+	assert_int_equal(pk_state_load(folder, "m", &state, &err), -EBADMSG);
+	assert_non_null(strstr(err.text, "an older model would be taken"));
+	assert_int_equal(state.update.seq_high, -1);
+	remove_folder(folder);
+}
+
+// A crash between the two writes leaves a mark that is ahead: the model that made it is not
+// refused.
+static void test_the_mark_may_be_ahead(void **ctx)
+{
+	(void)ctx;
+	struct pk_state state;
+	char *folder = make_folder(), text[PK_UP_REASON_MAX];
+	save_seq(folder, 7, 1);
+	char *old = read_text(folder, "m.json");
+	save_seq(folder, 8, 2);
+	write_text(folder, "m.json", old);
+	free(old);
+	assert_int_equal(pk_state_load(folder, "m", &state, NULL), 0);
+	assert_int_equal(state.update.seq_high, 8);
+	fill(state.update.candidate.digest, 2);
+	assert_null(pk_up_judge_seq(&state.update, 8, text));
+	fill(state.update.candidate.digest, 3);
+	assert_non_null(pk_up_judge_seq(&state.update, 8, text)); // another one under that number
+	assert_non_null(pk_up_judge_seq(&state.update, 7, text));
+	remove_folder(folder);
+}
+
+static void test_marks_are_bounded(void **ctx)
+{
+	(void)ctx;
+	static const char *const bad[] = {"", "{}", "[]",
+		"{\"v\":2,\"seq\":1,\"digest\":\"" DIGEST "\"}",
+		"{\"v\":1,\"seq\":-1,\"digest\":\"" DIGEST "\"}",
+		"{\"v\":1,\"seq\":9007199254740993,\"digest\":\"" DIGEST "\"}",
+		"{\"v\":1,\"seq\":1,\"digest\":\"../x\"}", "{\"v\":1,\"seq\":1}"};
+	struct pk_seq_mark mark;
+	for (size_t i = 0; i < PK_ARRAY_LEN(bad); i++) {
+		assert_int_equal(pk_seq_mark_decode(bad[i], strlen(bad[i]), &mark), -EBADMSG);
+		assert_int_equal(mark.seq, -1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +341,10 @@ int main(void)
 		cmocka_unit_test(test_any_damage_is_found),
 		cmocka_unit_test(test_wrong_content_under_a_right_checksum),
 		cmocka_unit_test(test_broken_list_is_bounded),
+		cmocka_unit_test(test_the_mark_outlives_the_record),
+		cmocka_unit_test(test_a_damaged_mark_is_told_and_made_anew),
+		cmocka_unit_test(test_the_mark_may_be_ahead),
+		cmocka_unit_test(test_marks_are_bounded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

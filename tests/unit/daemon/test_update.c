@@ -27,6 +27,35 @@ static void slot(struct pk_up_slot *out, int i)
 	world_digest(i, out->digest);
 }
 
+// n models become active one after the other; then all the way back.
+static void test_older_models_are_remembered(void **state)
+{
+	(void)state;
+	struct pk_up_record record;
+	pk_up_record_init(&record);
+	for (int i = 1; i <= 12; i++) {
+		slot(&record.candidate, i);
+		pk_up_promote(&record);
+	}
+	assert_string_equal(record.active.digest, digest_text(12));
+	assert_string_equal(record.previous.digest, digest_text(11));
+	assert_int_equal(record.n_older, PK_UP_MAX_OLDER);
+	for (int i = 0; i < PK_UP_MAX_OLDER; i++)
+		assert_int_equal(record.older[i].seq, 10 - i);
+	slot(&record.candidate, 8); // one of them comes back
+	pk_up_promote(&record);
+	assert_string_equal(record.previous.digest, digest_text(12));
+	static const int left[] = {11, 10, 9, 7, 6, 5, 4};
+	for (int i = 0; i < PK_UP_MAX_OLDER; i++)
+		assert_int_equal(record.older[i].seq, left[i]);
+	for (int i = -1; i < PK_UP_MAX_OLDER; i++) {
+		pk_up_demote(&record);
+		assert_int_equal(record.active.seq, i < 0 ? 12 : left[i]);
+	}
+	assert_string_equal(record.previous.digest, "");
+	assert_int_equal(record.n_older, 0);
+}
+
 static void poll(struct world *w)
 {
 	world_feed(w, EVENT(.type = PK_UP_CHECK), true);
@@ -721,6 +750,7 @@ int main(void)
 		cmocka_unit_test(test_crash_matrix),
 		cmocka_unit_test(test_changed_keys_judge_the_candidate_anew),
 		cmocka_unit_test(test_transient_failures_back_off_and_go_on),
+		cmocka_unit_test(test_older_models_are_remembered),
 		cmocka_unit_test(test_every_state_with_every_event),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/rss.h"
 #include "pipeline/sink.h"
 #include "pipeline/sinks/line_ring.h"
 #include "tests/unit/pipeline/cm.h"
@@ -303,20 +304,23 @@ static void test_ring(void **state)
 	struct pk_buf out;
 	pk_buf_init(&out, 1000);
 	bool was_empty;
-	for (int round = 0; round < 1000; round++) { // at every position of the ring
+	assert_true(pk_line_ring_put(ring, "x", 1, &was_empty));
+	assert_true(was_empty);
+	for (int round = 0; round < 1000; round++) { // at every position: it is never empty
 		char line[64];
 		int n = snprintf(line, sizeof(line), "%d %.*s", round, round % 40,
 			"........................................");
 		assert_true(pk_line_ring_put(ring, line, (size_t)n, &was_empty));
-		assert_true(was_empty);
-		assert_true(pk_line_ring_put(ring, "x", 1, &was_empty));
 		assert_false(was_empty);
+		assert_true(pk_line_ring_put(ring, "x", 1, &was_empty));
+		pk_buf_clear(&out);
+		assert_int_equal(pk_line_ring_take(ring, &out, 1), 1);
 		pk_buf_clear(&out);
 		assert_int_equal(pk_line_ring_take(ring, &out, 1), n); // one line at least
 		assert_memory_equal(out.data, line, n);
-		assert_int_equal(pk_line_ring_take(ring, &out, 1000), 1);
-		assert_int_equal(pk_line_ring_take(ring, &out, 1000), 0);
 	}
+	assert_int_equal(pk_line_ring_take(ring, &out, 1000), 1);
+	assert_int_equal(pk_line_ring_take(ring, &out, 1000), 0);
 	char large[200] = {0};
 	assert_false(pk_line_ring_put(ring, large, 97, &was_empty)); // 96 fit beside the length
 	assert_true(pk_line_ring_put(ring, large, 96, &was_empty));
@@ -326,10 +330,35 @@ static void test_ring(void **state)
 	pk_line_ring_destroy(ring);
 }
 
+// A reader that keeps up: the ring's memory is not walked through.
+static void ring_touches_what_it_holds(void **state)
+{
+	const size_t capacity = 32u << 20;
+	char line[1024];
+	bool was_empty;
+	struct pk_line_ring *ring = pk_line_ring_create(capacity);
+	assert_non_null(ring);
+	pk_auto_buf struct pk_buf out;
+	pk_buf_init(&out, sizeof(line));
+	memset(line, 'x', sizeof(line));
+	assert_true(pk_line_ring_put(ring, line, sizeof(line), &was_empty));
+	assert_int_equal(pk_line_ring_take(ring, &out, sizeof(line)), sizeof(line));
+	int64_t before = pk_rss_bytes();
+	for (size_t i = 0; i < capacity / sizeof(line); i++) {
+		pk_buf_clear(&out);
+		assert_true(pk_line_ring_put(ring, line, sizeof(line), &was_empty));
+		assert_int_equal(pk_line_ring_take(ring, &out, sizeof(line)), sizeof(line));
+	}
+	assert_true(before > 0);
+	assert_true(pk_rss_bytes() - before < (int64_t)capacity / 16);
+	pk_line_ring_destroy(ring);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ring),
+		cmocka_unit_test(ring_touches_what_it_holds),
 		cmocka_unit_test(test_file),
 		cmocka_unit_test(test_rotation),
 		cmocka_unit_test(test_file_moved_by_others),

@@ -7,8 +7,9 @@
 
 #include "base/clock.h"
 #include "base/rss.h"
+#include "engine/cpu/pool.h"
 #include "pipeline/camera.h"
-#include "pipeline/pipeline.h"
+#include "pipeline/pipeline_private.h"
 #include "tests/unit/pipeline/cm.h"
 
 #define WARM_UP 25
@@ -160,9 +161,41 @@ static void test_added_and_removed(void **state)
 	pk_config_destroy(without);
 }
 
+static struct pk_config *parse_text(const char *text)
+{
+	struct pk_config *config = NULL;
+	struct pk_problems problems = {0};
+	assert_int_equal(pk_config_parse(text, strlen(text), "test", "/", &config, &problems), 0);
+	pk_problems_finish(&problems);
+	return config;
+}
+
+// The cpu runtime's threads follow a reload, without another pool.
+static void test_threads_follow_the_config(void **state)
+{
+	struct pk_pipeline *pipeline = NULL;
+	struct pk_config *one = parse_text("runtime: {threads: 1}\n");
+	struct pk_config *many = parse_text("runtime: {threads: 64}\n");
+	struct pk_config *half = parse_text("runtime: {threads: 0}\n");
+	assert_int_equal(pk_pipeline_create(one, NULL, &pipeline, NULL), 0);
+	struct pk_cpu_pool *pool = pipeline->pool;
+	int all = pk_cpu_pool_threads(pool);
+	assert_int_equal(pk_cpu_pool_limit(pool), 1);
+	assert_int_equal(pk_pipeline_apply(pipeline, many, NULL), 0);
+	assert_int_equal(pk_cpu_pool_limit(pool), all);
+	assert_int_equal(pk_pipeline_apply(pipeline, half, NULL), 0);
+	assert_int_equal(pk_cpu_pool_limit(pool), all < 4 ? 1 : all / 2);
+	assert_ptr_equal(pipeline->pool, pool);
+	pk_pipeline_destroy(pipeline);
+	pk_config_destroy(one);
+	pk_config_destroy(many);
+	pk_config_destroy(half);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_threads_follow_the_config),
 		cmocka_unit_test(test_reconnects),
 		cmocka_unit_test(test_added_and_removed),
 	};

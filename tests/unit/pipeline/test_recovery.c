@@ -56,6 +56,23 @@ static void test_resync_inside_a_picture(void **state)
 	assert_true(pk_resync_pass(&resync, -1, false));
 }
 
+// A cut key frame that never comes out by itself: what is left of it comes with the next picture,
+// whose time that then has.
+static void test_resync_of_leftovers(void **state)
+{
+	struct pk_resync resync = {0};
+	pk_resync_packet(&resync, 1, 40);
+	assert_true(pk_resync_pass(&resync, 40, false));
+	pk_resync_packet(&resync, 2, 80);
+	pk_resync_packet(&resync, 4, 80);
+	pk_resync_packet(&resync, 5, 120);
+	assert_false(pk_resync_pass(&resync, 120, false));
+	pk_resync_packet(&resync, 6, 160);
+	pk_resync_packet(&resync, 7, 200); // the first of the next picture sends the last one on
+	assert_true(pk_resync_pass(&resync, 160, false));
+	assert_true(pk_resync_pass(&resync, 200, false));
+}
+
 static void test_entry_points(void **state)
 {
 	static const struct {
@@ -66,6 +83,8 @@ static void test_entry_points(void **state)
 	} rows[] = {
 		{PK_CODEC_H264, true, {0, 0, 0, 1, 9, 16, 0, 0, 1, 0x65, 0x88}, 11}, // IDR
 		{PK_CODEC_H264, false, {0, 0, 0, 1, 9, 48, 0, 0, 1, 0x41, 0x9a}, 11},
+		{PK_CODEC_H264, false, {0, 0, 1, 0x67, 0x42, 0, 0, 1, 0x68, 0xce, 0, 0, 1, 0x41},
+			14},
 		{PK_CODEC_H264, true, {0, 0, 1, 6, 1, 2, 7, 7, 6, 1, 0x80}, 11}, // second message
 		{PK_CODEC_H264, false, {0, 0, 1, 6, 5, 200, 6, 1}, 8},           // cut off
 		{PK_CODEC_H264, false, {0, 0, 1, 6, 255, 255, 255}, 7},
@@ -131,6 +150,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_resync),
 		cmocka_unit_test(test_resync_inside_a_picture),
+		cmocka_unit_test(test_resync_of_leftovers),
 		cmocka_unit_test(test_entry_points),
 		cmocka_unit_test(test_ladder),
 		cmocka_unit_test(test_ladder_without_service),

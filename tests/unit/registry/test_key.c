@@ -255,6 +255,12 @@ static void test_keyring(void **state)
 	assert_int_equal(ring.n, 2); // one key in two files is one key
 	assert_int_equal(pk_keyring_add(&ring, fixture_path(fx, "keys/a.pem"), &later, &err), 0);
 	assert_int_equal(ring.n, 2);
+	const struct pk_key_rules last = {.seq_max = 15, .not_after_s = 400};
+	const char *ed_id = strcmp(pk_key_id(ring.keys[0].key), P256_ID) == 0
+				    ? pk_key_id(ring.keys[1].key)
+				    : pk_key_id(ring.keys[0].key);
+	assert_int_equal(pk_keyring_limit(&ring, ed_id, &last, &err), 0);
+	assert_int_equal(pk_keyring_limit(&ring, "00", &last, &err), -ENOENT);
 	assert_int_equal(pk_keyring_revoke(&ring, P256_ID, &err), 0);
 	assert_int_equal(pk_keyring_revoke(&ring, "00", &err), -ENOENT);
 	for (size_t i = 0; i < ring.n; i++) {
@@ -264,7 +270,7 @@ static void test_keyring(void **state)
 		assert_int_equal(rules->seq_min, is_p256 ? 5 : 0);
 		assert_int_equal(rules->seq_max, 10);
 		assert_int_equal(rules->not_before_s, is_p256 ? 100 : 0);
-		assert_int_equal(rules->not_after_s, 500);
+		assert_int_equal(rules->not_after_s, is_p256 ? 500 : 400);
 	}
 	// Adding it anew does not bring it back.
 	assert_int_equal(pk_keyring_add(&ring, fixture_path(fx, "keys"), NULL, &err), 0);

@@ -137,8 +137,8 @@ static void check_guard(const char *p, size_t bytes, const char *kernel, const c
 }
 
 // over: the operand whose address output 0 gets (its bytes are kept), or -1.
-static void run_row(
-	struct node_case *c, const struct pk_cpu_kernel *kernel, int over, void *outputs[2])
+static void run_row(struct node_case *c, const struct pk_cpu_kernel *kernel, int over,
+	struct pk_cpu_pool *pool, void *outputs[2])
 {
 	struct pk_arena *arena = pk_arena_create(0);
 	const void *state = NULL;
@@ -157,7 +157,8 @@ static void run_row(
 		memcpy(data[0], c->data[over], sizes[0]);
 		operands[over] = data[0];
 	}
-	workspace = kernel->workspace ? kernel->workspace(c->node) : 0;
+	struct pk_cpu_memory memory = pk_cpu_kernel_memory(kernel, c->node);
+	workspace = pk_cpu_memory_bytes(&memory, pk_cpu_pool_threads(pool));
 	packed = kernel->pack_bytes ? kernel->pack_bytes(c->node) : 0;
 	char *workspace_guard = guarded(workspace), *packed_guard = guarded(packed);
 	if (kernel->pack)
@@ -168,7 +169,8 @@ static void run_row(
 		.outputs = data,
 		.packed = packed_guard + GUARD,
 		.state = state,
-		.workspace = workspace_guard + GUARD};
+		.pool = pool};
+	pk_cpu_call_set_memory(&call, &memory, workspace_guard + GUARD);
 	kernel->run(&call);
 	for (int i = 0; i < c->node->n_outputs; i++) {
 		check_guard(guards[i], sizes[i], kernel->name, "output");
@@ -185,7 +187,7 @@ static void run_row(
 
 void node_case_run(struct node_case *c, const struct pk_cpu_kernel *kernel, void *outputs[2])
 {
-	run_row(c, kernel, -1, outputs);
+	run_row(c, kernel, -1, NULL, outputs);
 }
 
 // A row that declares it may run in place gives the same bytes over each operand of equal length.
@@ -196,19 +198,37 @@ static void check_in_place(struct node_case *c, const struct pk_cpu_kernel *kern
 	if (!kernel->in_place || !(pk_op_info(c->node->op)->flags & PK_OP_ELEMENTWISE))
 		return;
 	void *apart[2] = {NULL};
-	run_row(c, kernel, -1, apart);
+	run_row(c, kernel, -1, NULL, apart);
 	for (int i = 0; i < c->node->n_inputs; i++) {
 		const struct pk_value *x = c->node->inputs[i];
 		void *over[2] = {NULL};
 		if (!x || pk_tensor_bytes(x->dtype, &x->shape) != bytes ||
 			pk_shape_elements(&x->shape) != pk_shape_elements(&y->shape))
 			continue;
-		run_row(c, kernel, i, over);
+		run_row(c, kernel, i, NULL, over);
 		if (memcmp(over[0], apart[0], bytes) != 0)
 			fail_msg("%s: other result over operand %d", kernel->name, i);
 		free(over[0]);
 	}
 	free(apart[0]);
+}
+
+// Three threads give the same bytes as one.
+static void check_threads(struct node_case *c, const struct pk_cpu_kernel *kernel)
+{
+	static struct pk_cpu_pool *pool; // of the whole program
+	void *alone[2] = {NULL}, *shared[2] = {NULL};
+	if (!pool)
+		assert_int_equal(pk_cpu_pool_create(3, &pool, NULL), 0);
+	run_row(c, kernel, -1, NULL, alone);
+	run_row(c, kernel, -1, pool, shared);
+	for (int i = 0; i < c->node->n_outputs; i++) {
+		const struct pk_value *y = c->node->outputs[i];
+		if (memcmp(alone[i], shared[i], pk_tensor_bytes(y->dtype, &y->shape)) != 0)
+			fail_msg("%s: other result on three threads", kernel->name);
+		free(alone[i]);
+		free(shared[i]);
+	}
 }
 
 void *node_case_reference(struct node_case *c)
@@ -245,6 +265,7 @@ int node_case_check_rows(struct node_case *c, double tolerance)
 			continue;
 		node_case_run(c, *k, got);
 		check_in_place(c, *k);
+		check_threads(c, *k);
 		for (int i = 0; i < c->node->n_outputs; i++)
 			compare(c, i, got[i], expected[i], tolerance, (*k)->name);
 		free(got[0]);

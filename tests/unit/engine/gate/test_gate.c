@@ -194,6 +194,46 @@ static void test_patterns(void **state)
 	assert_true(i[0] == 0 && i[5] == 0);
 }
 
+// The winner of a flat distribution is lost to an error that the tensor's own figures let through.
+static void test_a_classifier_keeps_its_winners(void **state)
+{
+	(void)state;
+	float picture[64], other[64];
+	for (int i = 0; i < 64; i++) {
+		picture[i] = 3 + (float)(i % 5) * 1e-4f;
+		other[i] = (float)(i * 7 % 64) / 8;
+	}
+	const struct pk_gate_sample samples[] = {
+		{"flat", picture, sizeof(picture)}, {"steep", other, sizeof(other)}};
+	pk_auto(pk_graph) reference = make_graph(PK_FN_ABS, 1);
+	struct pk_gate_job job = {.reference = reference,
+		.samples = samples,
+		.n_samples = 2,
+		.classes = {.name = "y", .n_classes = 64, .is_logits = true}};
+	pk_auto(pk_graph) same = make_graph(PK_FN_ABS, 1);
+	pk_auto(pk_graph) negated = make_graph(PK_FN_NEG, 1); // the smallest wins
+	struct outcome good = judge(same, &job);
+	assert_int_equal(good.code, 0);
+	assert_int_equal(good.verdict.rows[PK_GATE_MATCH].state, PK_GATE_PASSED);
+	assert_string_equal(good.verdict.rows[PK_GATE_MATCH].figure, "same winner");
+	assert_string_equal(good.verdict.rows[PK_GATE_MATCH].where, "2 of 2 samples");
+	assert_int_equal(good.verdict.rows[PK_GATE_SCORE].state, PK_GATE_PASSED);
+	struct pk_gate_profile loose = *pk_gate_profile_of(PK_PRECISION_INT8);
+	loose.top1 = 1;
+	loose.min_sqnr_db = loose.min_cosine = -1000;
+	loose.rel_err_q99 = 0;
+	job.profile = &loose;
+	struct outcome bad = judge(negated, &job);
+	assert_int_equal(bad.code, -EBADE);
+	assert_int_equal(bad.verdict.rows[PK_GATE_MATCH].state, PK_GATE_FAILED);
+	assert_non_null(strstr(bad.err.text, "same winner 0, limit >= 1 (0 of 2 samples)"));
+	assert_int_equal(bad.verdict.rows[PK_GATE_SCORE].state, PK_GATE_FAILED);
+	job.classes.n_classes = 7;
+	struct outcome other_rows = judge(same, &job);
+	assert_int_equal(other_rows.code, -EINVAL);
+	assert_non_null(strstr(other_rows.err.text, "no rows of 7 classes"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -205,6 +245,7 @@ int main(void)
 		cmocka_unit_test(test_other_outputs),
 		cmocka_unit_test(test_cancel),
 		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_a_classifier_keeps_its_winners),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "engine/image/image.h"
+#include "engine/image/preprocess.h"
 
 static uint32_t random_state = 11;
 
@@ -182,6 +182,22 @@ static void check(const struct pk_image_spec *spec, const struct pk_image *image
 	free(out);
 }
 
+// Rows by vectors, where the processor has them, against the plain ones: to the bit.
+static void check_vectors(const struct pk_image_spec *spec, const struct pk_image *image)
+{
+	struct pk_preprocess *pre = NULL;
+	assert_int_equal(pk_preprocess_create(spec, image, &pre, NULL), 0);
+	size_t n = (size_t)spec->width * (size_t)spec->height * (size_t)pre->n_channels;
+	float *chosen = malloc(n * sizeof(float)), *plain = malloc(n * sizeof(float));
+	pk_preprocess_run(pre, image, chosen);
+	pk_preprocess_choose_row(pre);
+	pk_preprocess_run(pre, image, plain);
+	assert_memory_equal(chosen, plain, n * sizeof(float));
+	pk_preprocess_destroy(pre);
+	free(chosen);
+	free(plain);
+}
+
 static void all_formats_and_modes(void **state)
 {
 	(void)state;
@@ -203,6 +219,7 @@ static void all_formats_and_modes(void **state)
 		image.matrix = random_int(0, 1) ? PK_MATRIX_BT709 : PK_MATRIX_BT601;
 		image.full_range = random_int(0, 1);
 		check(&spec, &image);
+		check_vectors(&spec, &image);
 		free_image(&image);
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans, applies, confirms and takes back configs that come over the control socket.
+// What a change of the config means for what runs, in words.
 #pragma once
 
 #include <jansson.h>

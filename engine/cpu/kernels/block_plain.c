@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels on blocked pictures for the instruction set that the compiler is set to.
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/checked.h"
+#include "engine/cpu/kernels/block.h"
+#include "engine/cpu/kernels/scalar.h"
+
+// gcc vectorises loops of unknown length from -O3 on only.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3")
+#endif
+
+#include "engine/cpu/kernels/act_vec.h"
+#include "engine/cpu/kernels/vec.h"
+
+#define RUN(name) name##_plain
+#include "engine/cpu/kernels/block_tile.inc"
+
+#include "engine/cpu/kernels/block_conv.inc"
+#include "engine/cpu/kernels/block_depthwise.inc"
+#include "engine/cpu/kernels/block_move.inc"
+#include "engine/cpu/kernels/block_wino.inc"

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Integer convolution on laid out bands for AVX2 and FMA.
+#include <stddef.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "engine/cpu/kernels/scalar.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+// From here on only code that runs after pk_tile_has_avx2() said yes.
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC target("avx2,fma")
+#pragma GCC optimize("O3") // vectorises loops of unknown length
+#endif
+#define PK_VEC_AVX2 1
+
+#include "engine/cpu/kernels/act_vec.h"
+#include "engine/cpu/kernels/qconv_direct.h"
+
+#define RUN(name) name##_avx2
+#include "engine/cpu/kernels/qconv_run.inc"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+#endif
