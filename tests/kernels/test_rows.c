@@ -35,6 +35,11 @@ const struct kernel_family kernel_families[] = {
 	{"quantize", make_quantize, 30, 0},
 	{"dequantize", make_dequantize, 30, 1e-6},
 	{"qmatmul", make_qmatmul, 40, 1e-6},
+	{"qconv, weights as trained", make_small_qconv, 60, 1e-6},
+	{"pool of bytes", make_byte_pool, 40, 0},
+	{"qbinary", make_qbinary, 40, 0},
+	{"lookup", make_lookup, 30, 0},
+	{"norm", make_norm, 40, 2e-5},
 	{NULL},
 };
 

@@ -127,3 +127,60 @@ void make_dequantize(struct node_case *c)
 	node_case_node(c, PK_OP_DEQUANTIZE);
 	node_case_finish(c, NULL);
 }
+
+void make_qbinary(struct node_case *c)
+{
+	static const enum pk_fn fns[] = {PK_FN_ADD, PK_FN_SUB, PK_FN_MUL};
+	static const enum pk_fn acts[] = {PK_FN_NONE, PK_FN_RELU, PK_FN_CLIP};
+	enum pk_dtype types[3];
+	int64_t n = random_range(1, 300), rows = random_range(1, 4);
+	for (int i = 0; i < 3; i++)
+		types[i] = random_range(0, 1) ? PK_I8 : PK_U8;
+	node_case_operand(c, types[0], SHAPE(rows, n), false);
+	node_case_operand(c, types[1], random_range(0, 2) ? SHAPE(rows, n) : SHAPE(rows, 1), false);
+	*(float *)node_case_operand(c, PK_F32, SHAPE(1), true) = 0.75F;
+	*(float *)node_case_operand(c, PK_F32, SHAPE(1), true) = 3.25F;
+	for (int i = 0; i < 3; i++) {
+		if (random_range(0, 1))
+			node_case_operand(c, types[i], SHAPE(1), true);
+		else
+			node_case_omit(c);
+	}
+	struct pk_node *node = node_case_node(c, PK_OP_QBINARY);
+	pk_node_set_int(node, PK_ATTR_FN, fns[random_range(0, 2)]);
+	pk_node_set_int(node, PK_ATTR_ACT, acts[random_range(0, 2)]);
+	pk_node_set_float(node, PK_ATTR_ALPHA, -4.5);
+	pk_node_set_float(node, PK_ATTR_BETA, 31);
+	pk_node_set_int(node, PK_ATTR_TO, types[2]);
+	node_case_finish(c, NULL);
+}
+
+void make_lookup(struct node_case *c)
+{
+	int64_t n =
+		random_range(1, 250); // not the table's length: that must not lie over the output
+	uint8_t *x = node_case_operand(c, random_range(0, 1) ? PK_I8 : PK_U8, SHAPE(2, n), false);
+	uint8_t *table = node_case_operand(c, random_range(0, 1) ? PK_I8 : PK_U8, SHAPE(256), true);
+	for (int64_t i = 0; i < 2 * n; i++)
+		x[i] = (uint8_t)random_u32();
+	for (int i = 0; i < 256; i++)
+		table[i] = (uint8_t)random_u32();
+	node_case_node(c, PK_OP_LOOKUP);
+	node_case_finish(c, NULL);
+}
+
+void make_norm(struct node_case *c)
+{
+	bool layer = random_range(0, 1);
+	struct pk_shape x = SHAPE(random_range(1, 3), random_range(1, 6), random_range(1, 300));
+	int64_t n = x.dims[layer ? 2 : 1];
+	node_case_operand(c, PK_F32, x, false);
+	node_case_operand(c, PK_F32, SHAPE(n), true);
+	if (!layer || random_range(0, 1))
+		node_case_operand(c, PK_F32, SHAPE(n), true);
+	struct pk_node *node = node_case_node(c, layer ? PK_OP_LAYER_NORM : PK_OP_INSTANCE_NORM);
+	pk_node_set_float(node, PK_ATTR_EPSILON, 1e-3);
+	if (layer)
+		pk_node_set_int(node, PK_ATTR_AXIS, 2);
+	node_case_finish(c, NULL);
+}
