@@ -33,7 +33,7 @@ static const struct function functions[] = {
 	{PK_FN_SELU, -12, 3, 4, 0},
 	{PK_FN_SOFTSIGN, -9, 9, 3, 0},
 	{PK_FN_LOG, 0x1p-140F, 4, 4, 0},
-	{PK_FN_LOG, 4, 0x1p120F, 2, 0},
+	{PK_FN_LOG, 4, 0x1p100F, 2, 0},
 	{PK_FN_SQRT, 0, 90, 0.5, 0},
 	{PK_FN_FLOOR, -9, 9, 0, 0},
 	{PK_FN_CEIL, -0x1p24F, 0x1p24F, 0, 0},
