@@ -33,6 +33,9 @@ const struct kernel_family kernel_families[] = {
 	{"quantize", make_quantize, 30, 0},
 	{"dequantize", make_dequantize, 30, 1e-6},
 	{"qmatmul", make_qmatmul, 40, 1e-6},
+	{"pool_bytes", make_pool_bytes, 40, 0},
+	{"qbinary", make_qbinary, 60, 0},
+	{"lookup", make_lookup, 30, 0},
 	{"reorder", make_reorder, 30, 0},
 	{NULL},
 };

@@ -151,18 +151,6 @@ PK_BLOCK_RUNS(avx2)
 PK_BLOCK_RUNS(avx512)
 #endif
 
-static inline void *pk_block_scratch(const struct pk_cpu_call *call, int thread)
-{
-	(void)thread;
-	return call->workspace;
-}
-static inline void pk_block_each_chunk(
-	const struct pk_cpu_call *call, int64_t n, void (*fn)(void *ctx, int64_t chunk, int thread))
-{
-	for (int64_t i = 0; i < n; i++)
-		fn((void *)(uintptr_t)call, i, 0);
-}
-
 static inline int64_t pk_block_count(int64_t channels, int lanes)
 {
 	return (channels + lanes - 1) / lanes;

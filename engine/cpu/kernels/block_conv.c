@@ -22,7 +22,7 @@
 
 int pk_block_preferred(void)
 {
-	if (pk_tile_has_avx512(), 2)
+	if (pk_tile_has_avx512())
 		return PK_BLOCK_LANES_AVX512;
 	return pk_tile_has_avx2() ? PK_BLOCK_LANES_AVX2 : PK_BLOCK_LANES_PLAIN;
 }
@@ -330,7 +330,7 @@ static bool wino_supports(const struct pk_node *node, int lanes)
 	return wino_init(&s, node, lanes);
 }
 
-static size_t wino_workspace(const struct pk_node *node, int lanes)
+static size_t wino_scratch(const struct pk_node *node, int lanes)
 {
 	struct pk_block_wino s;
 	wino_init(&s, node, lanes);
@@ -406,12 +406,6 @@ static bool depthwise_supports(const struct pk_node *node, int lanes)
 	return depthwise_init(&s, node, lanes);
 }
 
-static size_t depthwise_workspace(const struct pk_node *node, int lanes)
-{
-	return 0;
-}
-#define conv_workspace depthwise_workspace
-
 static size_t depthwise_pack_bytes(const struct pk_node *node, int lanes)
 {
 	struct pk_block_depthwise s;
@@ -448,15 +442,22 @@ static int depthwise_setup(
 	return 0;
 }
 
+static size_t no_scratch(const struct pk_node *node, int lanes)
+{
+	return 0;
+}
+#define conv_scratch      no_scratch
+#define depthwise_scratch no_scratch
+
 // Rows: the same functions bound to an instruction set's lanes.
 #define ROW(id, isa, suffix, lanes, has_isa, rank_value)                                           \
 	static bool id##_supports_##isa(const struct pk_node *node)                                \
 	{                                                                                          \
 		return (has_isa) && id##_supports(node, lanes);                                    \
 	}                                                                                          \
-	static size_t id##_workspace_##isa(const struct pk_node *node)                             \
+	static size_t id##_scratch_##isa(const struct pk_node *node)                               \
 	{                                                                                          \
-		return id##_workspace(node, lanes);                                                \
+		return id##_scratch(node, lanes);                                                  \
 	}                                                                                          \
 	static size_t id##_pack_bytes_##isa(const struct pk_node *node)                            \
 	{                                                                                          \
@@ -477,7 +478,7 @@ static int depthwise_setup(
 		.rank = rank_value,                                                                \
 		.blocked = true,                                                                   \
 		.supports = id##_supports_##isa,                                                   \
-		.workspace = id##_workspace_##isa,                                                 \
+		.scratch = id##_scratch_##isa,                                                     \
 		.pack_bytes = id##_pack_bytes_##isa,                                               \
 		.pack = id##_pack_##isa,                                                           \
 		.setup = id##_setup_##isa,                                                         \

@@ -108,7 +108,6 @@ static int chosen(int opt_level, const double us[4])
 	struct pk_graph *graph = parse();
 	pk_auto(pk_timing_cache) timing = pk_timing_cache_open(NULL, "{}");
 	struct pk_runtime_build job = {.graph = graph, .opt_level = opt_level, .timing = timing};
-	pk_auto(pk_plan_writer) writer = pk_plan_writer_create();
 	const struct pk_cpu_kernel *tactics[PK_CPU_MAX_TACTICS];
 	struct pk_err err = {0};
 	struct pk_node *node;
