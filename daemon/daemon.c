@@ -29,6 +29,14 @@ static void on_worker_up(void *ctx)
 	pk_daemon_update_status(daemon);
 }
 
+static void on_aside_changed(void *ctx)
+{
+	struct pk_daemon *daemon = ctx;
+	if (pk_daemon_give_worker_config(daemon) < 0)
+		pk_log_err("the worker's config: out of memory"); // the next change gives it
+	pk_daemon_update_status(daemon);
+}
+
 static void on_worker_down(
 	void *ctx, const char *cause, bool crashed, const struct pk_worker_blame *blame)
 {
@@ -76,13 +84,6 @@ static bool is_alive(void *ctx)
 	const struct pk_daemon *daemon = ctx;
 	return daemon->stopping ||
 	       pk_now_ns() - pk_supervisor_last_check_ns(daemon->supervisor) < SUPERVISOR_ALIVE_NS;
-}
-
-static void on_aside_changed(void *ctx)
-{
-	if (pk_daemon_give_worker_config(ctx) < 0)
-		pk_log_err("the worker's config: out of memory"); // the next change gives it
-	pk_daemon_update_status(ctx);
 }
 
 struct pk_model *pk_daemon_model(struct pk_daemon *daemon, const char *name)

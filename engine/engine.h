@@ -75,6 +75,7 @@ struct pk_build_report {
 	struct pk_digest key;
 	int64_t engine_bytes, weight_bytes, peak_bytes, lower_bound_bytes;
 	int n_layers, n_measured, n_cache_hits;
+	int n_islands; // layers that an accelerator leaves to the cpu, between copies
 	double max_rel_err, min_cosine; // gate figures
 	int64_t wall_ns;
 };

@@ -42,6 +42,7 @@ struct pk_runtime_build {
 	// Results
 	int n_measured;   // tactics timed in this build
 	int n_cache_hits; // operations decided by the timing cache
+	int n_islands;    // nodes that an accelerator leaves to the cpu's kernels, between copies
 };
 
 struct pk_loaded_info {

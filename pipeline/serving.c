@@ -80,7 +80,7 @@ static void pk_serving_tell(
 }
 
 static int pk_serving_load(struct pk_serving *serving, const struct pk_assignment *assignment,
-	double conf, const struct pk_pipeline_events *events, struct pk_cpu_pool *pool,
+	double conf, struct pk_cpu_pool *pool, const struct pk_pipeline_events *events,
 	struct pk_err *err)
 {
 	enum pk_mismatch mismatch = PK_MATCH;
@@ -117,16 +117,15 @@ static void pk_serving_set_text(struct pk_serving *serving, const struct pk_assi
 		a->model_digest ? a->model_digest : "");
 }
 
-int pk_serving_create(const struct pk_assignment *assignment, double conf,
-	const struct pk_pipeline_events *events, struct pk_cpu_pool *pool, struct pk_serving **out,
-	struct pk_err *err)
+int pk_serving_create(const struct pk_assignment *assignment, double conf, struct pk_cpu_pool *pool,
+	const struct pk_pipeline_events *events, struct pk_serving **out, struct pk_err *err)
 {
 	pk_auto(pk_serving) serving = calloc(1, sizeof(*serving));
 	if (!serving)
 		return pk_fail(err, -ENOMEM, "out of memory");
 	pk_serving_set_text(serving, assignment);
 	if (assignment->engine_path) {
-		int r = pk_serving_load(serving, assignment, conf, events, pool, err);
+		int r = pk_serving_load(serving, assignment, conf, pool, events, err);
 		if (r < 0)
 			return r;
 	}

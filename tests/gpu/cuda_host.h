@@ -77,7 +77,8 @@ template <typename... A> static void pk_host_invoke(void (*kernel)(A...), void *
 	pk_host_spread(kernel, args, std::index_sequence_for<A...>());
 }
 
-#define PK_EXPORT_AS(name, sync)                                                                   \
+#define PK_EXPORT_AS(name, sync) PK_EXPORT_NAMED(name, sync) // a name may be a macro
+#define PK_EXPORT_NAMED(name, sync)                                                                \
 	static void host_body_##name(void *const *args)                                            \
 	{                                                                                          \
 		pk_host_invoke(name, args);                                                        \

@@ -26,34 +26,31 @@ int fake_misuse(const char *function, const char *what)
 	return INVALID_VALUE;
 }
 
-static void read_fail(void)
+// The status in the file, once: it is removed. OK without one.
+static int take_fail_file(void)
 {
-	static char spec[64];
-	const char *text = getenv("PICKET_FAKE_CUDA_FAIL");
-	fake.read_environment = true;
-	if (!text || strlen(text) >= sizeof(spec))
-		return;
-	memcpy(spec, text, strlen(text) + 1);
-	char *nth = strchr(spec, ':');
-	char *status = nth ? strchr(nth + 1, ':') : NULL;
-	if (!status)
-		return;
-	*nth = *status = '\0';
-	fake.fail_function = spec;
-	fake.fail_nth = strtol(nth + 1, NULL, 10);
-	fake.fail_status = (int)strtol(status + 1, NULL, 10);
+	const char *path = getenv("PICKET_FAKE_CUDA_FAIL_FILE");
+	char text[16] = "";
+	FILE *file = path ? fopen(path, "re") : NULL;
+	if (!file)
+		return OK;
+	if (!fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	fclose(file);
+	return remove(path) == 0 ? (int)strtol(text, NULL, 10) : OK;
 }
 
-static long count(const char *function)
+static void count(const char *function)
 {
 	fake.n_calls++;
 	for (int i = 0; i < FAKE_MAX_FUNCTIONS; i++) {
 		if (!fake.counts[i].name)
 			fake.counts[i].name = function;
-		if (strcmp(fake.counts[i].name, function) == 0)
-			return ++fake.counts[i].n;
+		if (strcmp(fake.counts[i].name, function) == 0) {
+			fake.counts[i].n++;
+			return;
+		}
 	}
-	return 0;
 }
 
 static bool loses_context(int status)
@@ -66,20 +63,13 @@ static bool loses_context(int status)
 int fake_enter(const char *function)
 {
 	pthread_mutex_lock(&lock);
-	if (!fake.read_environment)
-		read_fail();
-	long nth = count(function);
-	bool by_name = fake.fail_function && fake.fail_nth == nth &&
-		       strcmp(fake.fail_function, function) == 0;
-	bool by_any = fake.fail_function && fake.fail_nth == fake.n_calls &&
-		      strcmp(fake.fail_function, "*") == 0;
-	if (fake.lost)
-		return fake.lost;
-	if (!by_name && !by_any && fake.fail_at != fake.n_calls)
-		return OK;
-	if (loses_context(fake.fail_status))
-		fake.lost = fake.fail_status;
-	return fake.fail_status;
+	count(function);
+	int status = fake.fail_at == fake.n_calls ? fake.fail_status : OK;
+	if (!status && strcmp(function, "cuGraphLaunch") == 0)
+		status = take_fail_file();
+	if (!fake.lost && loses_context(status))
+		fake.lost = status;
+	return fake.lost ? fake.lost : status;
 }
 
 int fake_leave(int status)
@@ -214,7 +204,6 @@ static void fake_reset(void)
 	fake.n_calls = fake.fail_at = fake.n_misuse = 0;
 	fake.fail_status = fake.lost = 0;
 	fake.refuse_capture = false;
-	fake.fail_function = NULL;
 	fake.misuse[0] = '\0';
 	pthread_mutex_unlock(&lock);
 }

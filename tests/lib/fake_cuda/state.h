@@ -85,9 +85,7 @@ struct fake_state {
 	} counts[FAKE_MAX_FUNCTIONS];
 	long n_calls, fail_at, n_misuse;
 	int fail_status, lost;
-	bool initialized, refuse_capture, read_environment;
-	const char *fail_function;
-	long fail_nth;
+	bool initialized, refuse_capture;
 	char misuse[256];
 	int64_t now_ns; // advances with each operation: no clock, figures stay the same
 	struct object *primary;
