@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whole models of the zoo through the cuda runtime, without a GPU: on the test double of the NVIDIA
 libraries, with the kernels built for the host. Each build ends with the gate, which compares with
-the reference; fp32 engines must come as near as the cpu's do. Two small models; all with PICKET_LONG.
+the reference; fp32 engines must come as near as the cpu's do. Two small models; all with
+PICKET_LONG.
 
 Figures: gpu_zoo [{model, precision, max_rel_err, layers, islands, s}].
 """

@@ -14,8 +14,8 @@
 #define BAND_FLOATS        (64 * 1024) // of source rows that are worked on at a time
 #define LEAST_PIXELS       48          // of a flat band
 #define LEAST_CHUNKS       8
-#define PLANE_LANES        256 // source channels x cells: their weights stay in the first-level cache
-#define MAX_KERNEL         16           // cells along an axis: bounds the lists of taps
+#define PLANE_LANES        256 // source channels x cells: their weights stay in the L1 cache
+#define MAX_KERNEL         16  // cells along an axis: bounds the lists of taps
 #define MAX_WINO_BYTES     (10u << 20)  // transformed weights: above, streaming them costs more
 #define WINO_FLOATS        (160 * 1024) // of a chunk's matrices
 #define WINO_LEAST_USE     0.5          // pixels used of those that tiles compute
