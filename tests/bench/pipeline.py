@@ -392,10 +392,8 @@ def show(report):
         if key == "rows":
             continue
         print(f"{key:24} {value:.3f}" if isinstance(value, float) else f"{key:24} {value}")
-    print(
-        f"{'cameras':>8} {'fps':>7} {'lost':>6} {'late':>6} {'age p50':>8} {'age p99':>8}"
-        f" {'RSS MiB':>8}"
-    )
+    heads = (("cameras", 8), ("fps", 7), ("lost", 6), ("late", 6), ("age p50", 8), ("age p99", 8))
+    print(" ".join(f"{name:>{width}}" for name, width in (*heads, ("RSS MiB", 8))))
     for row in report["rows"]:
         print(
             f"{row['cameras']:8} {row['fps']:7.1f} {row['lost']:6} {row['late']:6}"
