@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // picket-build: admits a model, builds and gates one engine, and says how it went. One job on
 // stdin, JSON lines on stdout (daemon/build_proto.h); a crash costs this build and nothing else.
-// --try-sandbox: says what the sandbox refuses here.
+// --try-sandbox: says what the sandbox refuses here. --probe RUNTIME: what this machine is to it.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@
 #include "daemon/sandbox.h"
 #include "engine/compile/gate_file.h"
 #include "engine/engine.h"
+#include "engine/probe.h"
 
 #define MAX_CARD_BYTES (1u << 20)
 #define PROGRESS_NS    (PK_NS_PER_S / 5)
@@ -369,6 +370,8 @@ int main(int argc, char **argv)
 	pk_log_init("picket-build", PK_LOG_INFO);
 	if (argc == 2 && strcmp(argv[1], "--try-sandbox") == 0)
 		return try_sandbox();
+	if (argc == 3 && strcmp(argv[1], "--probe") == 0)
+		return pk_probe_answer(argv[2]) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 	struct pk_err err = {0};
 	struct pk_build_report report = {0};
 	pk_cleanup(job_finish) struct job job = {0};

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "daemon/daemon_private.h"
+#include "engine/probe.h"
 
 // The supervisor looks at its deadlines twice a second; when it has not for so long, it is stuck.
 #define SUPERVISOR_ALIVE_NS (10 * PK_NS_PER_S)
@@ -166,6 +167,7 @@ static int create_workers(struct pk_daemon *daemon, struct pk_err *err)
 		.message = on_worker_message,
 		.ctx = daemon,
 	};
+	pk_probe_by(daemon->paths->builder); // a driver that hangs must not hang this process
 	int r = pk_agent_create(daemon->loop, &daemon->agent, err);
 	if (r == 0)
 		r = pk_agent_create(daemon->loop, &daemon->network, err);

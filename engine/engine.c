@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/compile/key.h"
+#include "engine/probe.h"
 #include "engine/runtime.h"
 
 struct pk_engine {
@@ -46,7 +47,7 @@ static int check_key(struct pk_engine *engine, const char *expect, enum pk_misma
 		*mismatch = pk_key_compare(expect, engine->key_json, err);
 	} else {
 		struct pk_target target = {0};
-		int r = engine->runtime->probe(&target, err);
+		int r = pk_probe(engine->runtime, &target, err);
 		*mismatch = r < 0 ? PK_MISMATCH_TARGET
 				  : pk_key_check_target(engine->key_json, &target, err);
 	}
@@ -235,7 +236,7 @@ size_t pk_engine_runtimes(struct pk_runtime_status *out, size_t max)
 		struct pk_target target = {0};
 		struct pk_err err = {0};
 		out[n] = (struct pk_runtime_status){.name = (*ops)->name};
-		out[n].error = (*ops)->probe(&target, &err);
+		out[n].error = pk_probe(*ops, &target, &err);
 		memcpy(out[n].text, target.identity, sizeof(out[n].text));
 		if (out[n].error < 0)
 			memcpy(out[n].text, err.text, sizeof(err.text));

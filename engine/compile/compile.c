@@ -18,6 +18,7 @@
 #include "engine/engine.h"
 #include "engine/gate/gate.h"
 #include "engine/passes/pass.h"
+#include "engine/probe.h"
 #include "engine/runtime.h"
 
 #define MAX_KEY_BYTES        65536
@@ -62,7 +63,7 @@ static int find_runtime(const char *name, const struct pk_runtime_ops **ops,
 	*ops = name ? pk_runtime_by_name(name) : NULL;
 	if (!*ops)
 		return pk_fail(err, -ENODEV, "no runtime `%s` in this build", name ? name : "");
-	return (*ops)->probe(target, err);
+	return pk_probe(*ops, target, err);
 }
 
 // The float graph as it was calibrated, with quantised pairs in it.

@@ -80,6 +80,8 @@ def the_engine_is_built_and_served_by_cuda():
         )
         result = [r for r in node.results() if r["runtime"] == "cuda"][-1]
         check(result["rung"] == "engine", f"rung {result['rung']}")
+        with open(f"/proc/{node.status()['pid']}/maps", encoding="ascii") as maps:
+            check("libcuda" not in maps.read(), "picketd has loaded the driver")
         check(
             any(r["detections"] for r in node.results() if r["runtime"] == "cuda"), "nothing seen"
         )
