@@ -89,13 +89,13 @@ def builds(subject, options):
         "build_cold_ms": cold["wall_ms"],
         "build_warm_ms": warm["wall_ms"],
         "build_warm_ratio": cold["wall_ms"] / warm["wall_ms"],
-        "tune_cold_ms": cold.get("tune_ms"),
-        "tune_warm_ms": warm.get("tune_ms"),
         "second_start_measures": warm["n_measured"],
     }
 
 
-WINDOW = re.compile(r"conv\(f32\[[\d,]+\],=?f32\[(\d+),(\d+),(\d+),(\d+)\]")
+WINDOW = re.compile(
+    r"conv\(f32\[[\d,]+\](?:/c\d+)?,=?f32\[(\d+),(\d+),(\d+),(\d+)\]"
+)  # operands may be blocked
 
 
 def layer_rows(name, engine, options, peak):
