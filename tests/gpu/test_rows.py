@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(TOP, "tests/lib"))
 import story  # noqa: E402
 
 TOOL = os.path.join(story.BUILD, "tests/gpu/gpu-rows")
-RECORD = os.path.join(TOP, "docs/decisions/0010-kernels-checked-on-the-host.md")
+RECORD = os.path.join(TOP, "docs/decisions/0013-kernels-checked-on-the-host.md")
 ORACLE = os.path.join(TOP, "build/venv/bin/python")
 ZOO = """
 import sys
