@@ -25,6 +25,11 @@ int64_t pk_boottime_ns(void)
 	return pk_clock_read(CLOCK_BOOTTIME);
 }
 
+int64_t pk_thread_cpu_ns(void)
+{
+	return pk_clock_read(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t pk_realtime_ns(void)
 {
 	return pk_clock_read(CLOCK_REALTIME);

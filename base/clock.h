@@ -9,9 +9,10 @@
 #define PK_NS_PER_MS INT64_C(1000000)
 #define PK_NS_PER_S  INT64_C(1000000000)
 
-int64_t pk_now_ns(void);      // CLOCK_MONOTONIC
-int64_t pk_boottime_ns(void); // CLOCK_BOOTTIME: counts suspend
-int64_t pk_realtime_ns(void); // CLOCK_REALTIME: may jump; never for timers
+int64_t pk_now_ns(void);        // CLOCK_MONOTONIC
+int64_t pk_boottime_ns(void);   // CLOCK_BOOTTIME: counts suspend
+int64_t pk_thread_cpu_ns(void); // what this thread has had of a core
+int64_t pk_realtime_ns(void);   // CLOCK_REALTIME: may jump; never for timers
 
 // "2026-11-30T19:24:27.123Z" into out (size >= 25). realtime_ns may be negative or far off.
 #define PK_ISO_TIME_MAX 40

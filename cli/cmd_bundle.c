@@ -18,9 +18,9 @@
 
 static const char usage[] =
 	"usage: picketctl bundle create --onnx FILE --card FILE --out oci:FOLDER:TAG\n"
-	"                               [--golden DIR] [--name NAME] [--seq N] [--target CLASS,…]\n"
-	"                               [--rollout PERCENT] [--version TEXT] [--created TIME] "
-	"[--json]\n"
+	"                               [--golden DIR] [--calibration FILE] [--name NAME]\n"
+	"                               [--seq N] [--target CLASS,…] [--rollout PERCENT]\n"
+	"                               [--version TEXT] [--created TIME] [--json]\n"
 	"       picketctl bundle sign oci:FOLDER:TAG --key KEY.pem [--format cosign|bundle]\n"
 	"       picketctl bundle verify REF --key PUB.pem…\n"
 	"\n"
@@ -33,6 +33,7 @@ static const char usage[] =
 	"  --onnx FILE         the model\n"
 	"  --card FILE         its card; checked first\n"
 	"  --golden DIR        golden samples: every file in DIR\n"
+	"  --calibration FILE  ranges for int8, from picketctl engine calibrate\n"
 	"  --name NAME         what nodes know the model by (default: the card's name)\n"
 	"  --seq N             number of this release, higher than that of the one before; nodes\n"
 	"                      refuse to go back\n"
@@ -55,6 +56,7 @@ static int parse_options(int argc, char **argv, struct options *out)
 		PK_TEXT("onnx", &out->bundle.onnx_path),
 		PK_TEXT("card", &out->bundle.card_path),
 		PK_TEXT("golden", &out->bundle.golden_dir),
+		PK_TEXT("calibration", &out->bundle.calibration_path),
 		PK_TEXT("name", &out->bundle.name),
 		PK_TEXT("seq", &out->bundle.seq),
 		PK_TEXT("target", &out->bundle.target),

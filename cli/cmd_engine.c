@@ -42,13 +42,13 @@ int pk_cmd_engine(int argc, char **argv)
 static const char build_usage[] =
 	"usage: picketctl engine build [OPTIONS] MODEL.onnx\n\n"
 	"  --out FILE           the engine (default: MODEL.engine beside the model)\n"
-	"  --runtime NAME       cpu (default)\n"
-	"  --opt 0|1            0: no measuring; 1: measured (default)\n"
+	"  --runtime NAME       cpu (default) or cuda\n"
+	"  --opt 0|1|2          0: no measuring; 1: measured (default); 2: in the graph too\n"
 	"  --timing FILE        timing cache to use and extend\n"
 	"  --card FILE          model card to keep in the engine\n"
 	"  --shape NAME=DIMS    binds an open input (x=1x3x320x320) or dimension (N=1);\n"
 	"                       x= or x=scalar: a single number\n"
-	"  --precision NAME     fp32 (default) or int8\n"
+	"  --precision NAME     fp32 (default), fp16 (cuda) or int8\n"
 	"  --calibration FILE   the ranges for int8: `picketctl engine calibrate`\n"
 	"  --disable-pass NAME  leaves a graph pass out\n"
 	"  --json               the report as JSON\n";
@@ -60,20 +60,24 @@ static void print_build(const struct pk_build_report *report, const char *path, 
 	pk_format_duration(report->wall_ns, took);
 	if (json) {
 		printf("{\"engine\":\"%s\",\"key\":\"%s\",\"engine_bytes\":%lld,\"layers\":%d,"
-		       "\"n_measured\":%d,\"n_cache_hits\":%d,\"weight_bytes\":%lld,"
+		       "\"n_measured\":%d,\"n_cache_hits\":%d,\"n_islands\":%d,\"weight_bytes\":%"
+		       "lld,"
 		       "\"peak_bytes\":%lld,\"lower_bound_bytes\":%lld,\"max_rel_err\":%.6g,"
 		       "\"min_cosine\":%.9g,\"wall_ms\":%lld}\n",
 			path, key, (long long)report->engine_bytes, report->n_layers,
-			report->n_measured, report->n_cache_hits, (long long)report->weight_bytes,
-			(long long)report->peak_bytes, (long long)report->lower_bound_bytes,
-			report->max_rel_err, report->min_cosine,
-			(long long)(report->wall_ns / PK_NS_PER_MS));
+			report->n_measured, report->n_cache_hits, report->n_islands,
+			(long long)report->weight_bytes, (long long)report->peak_bytes,
+			(long long)report->lower_bound_bytes, report->max_rel_err,
+			report->min_cosine, (long long)(report->wall_ns / PK_NS_PER_MS));
 		return;
 	}
 	printf("%s  %.2f MiB in %s\n", path, (double)report->engine_bytes / 1048576, took);
 	printf("  key         %s\n", key);
 	printf("  layers      %d, %d tactics measured, %d operations from the timing cache\n",
 		report->n_layers, report->n_measured, report->n_cache_hits);
+	if (report->n_islands)
+		printf("  islands     %d layers run on the cpu, between copies\n",
+			report->n_islands);
 	printf("  memory      weights %.2f MiB, activations %.2f MiB (lower bound %.2f)\n",
 		(double)report->weight_bytes / 1048576, (double)report->peak_bytes / 1048576,
 		(double)report->lower_bound_bytes / 1048576);

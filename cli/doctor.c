@@ -239,6 +239,9 @@ static const char *camera_remedy(const char *state, const char *cause)
 {
 	if (strcmp(state, "degraded") == 0 && strstr(cause, "`late`"))
 		return "take its smaller stream or a lower rate, or fewer cameras on this node";
+	if (strcmp(state, "faulty") == 0)
+		return "its stream breaks the decoder: other codec settings; `picketctl "
+		       "support-bundle` for us";
 	return "try its stream with another player; cable, address, password";
 }
 

@@ -12,8 +12,7 @@
 #include "config/quantity.h"
 #include "engine/cpu/pool.h"
 
-#define MAX_CARD_BYTES        (1u << 20)
-#define MAX_CALIBRATION_BYTES (16u << 20)
+#define MAX_CARD_BYTES (1u << 20)
 
 // "1x3x320x320"; a single number is a symbolic dimension's value; nothing, or "scalar", is rank 0.
 bool pk_engine_args_dims(const char *text, struct pk_shape *shape)
@@ -88,7 +87,7 @@ static const char *read_card(void *to, const char *path)
 static const char *set_opt_level(void *to, const char *text)
 {
 	struct pk_engine_args *args = to;
-	if (strlen(text) != 1 || text[0] < '0' || text[0] > '1')
+	if (strlen(text) != 1 || text[0] < '0' || text[0] > '2')
 		return "0 or 1 is wanted";
 	args->build.opt_level = text[0] - '0';
 	return NULL;
@@ -121,7 +120,7 @@ static const char *read_calibration(void *to, const char *path)
 	struct pk_engine_args *args = to;
 	static struct pk_err err;
 	pk_buf_clear(&args->calibration_text);
-	if (pk_fs_read(path, MAX_CALIBRATION_BYTES, &args->calibration_text, &err) < 0)
+	if (pk_fs_read(path, PK_CALIBRATION_MAX_BYTES, &args->calibration_text, &err) < 0)
 		return err.text;
 	args->build.calibration = args->calibration_text.data;
 	args->build.calibration_size = args->calibration_text.len;
@@ -132,7 +131,7 @@ static void set_defaults(struct pk_engine_args *args)
 {
 	*args = (struct pk_engine_args){.seconds = 3, .n_threads = 1};
 	pk_buf_init(&args->card_text, MAX_CARD_BYTES);
-	pk_buf_init(&args->calibration_text, MAX_CALIBRATION_BYTES);
+	pk_buf_init(&args->calibration_text, PK_CALIBRATION_MAX_BYTES);
 	const char *poison = getenv("PICKET_POISON");
 	args->poison = poison && strcmp(poison, "1") == 0;
 	args->build.runtime = "cpu";

@@ -151,6 +151,21 @@ static void print_gate(const struct view *view)
 	printf("\n%s", pk_buf_cstr(&out));
 }
 
+// Layers that an accelerator's engine leaves to the cpu.
+static void print_islands(const struct view *view)
+{
+	size_t i, n = 0;
+	const json_t *layer;
+	json_array_foreach (view->layers, i, layer) {
+		if (strcmp(pk_json_text(layer, "kernel"), "cpu") != 0)
+			continue;
+		printf("%s%s", n++ ? ", " : "  islands     on the cpu, between copies: ",
+			pk_json_text(layer, "op"));
+	}
+	if (n)
+		printf(" (%zu of %zu layers)\n", n, json_array_size(view->layers));
+}
+
 static void print_view(const struct view *view)
 {
 	const struct pk_engine_info *info = view->info;
@@ -169,6 +184,7 @@ static void print_view(const struct view *view)
 		(double)cost.bytes / 1048576);
 	if (view->graph->n_nodes > 0)
 		printf("  live peak   %s at step %d\n", live, peak_step(view));
+	print_islands(view);
 	if (isatty(STDOUT_FILENO))
 		print_chart(view);
 	putchar('\n');

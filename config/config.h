@@ -149,6 +149,7 @@ struct pk_model_config {
 	bool cpu_ok;    // cpu meanwhile is useful; else passthrough until the engine is ready
 	double conf;    // overrides the card's confidence threshold; < 0: the card's
 	double rollout; // percent of the fleet that takes new models
+	bool int8;      // precision: int8; else fp32
 	int keep;       // models before the active one that stay in the store
 	struct pk_poll_config poll;
 	struct pk_window_config window;
@@ -213,7 +214,7 @@ struct pk_config {
 		int64_t time_limit_ns; // wall clock of one build
 		int64_t memory_bytes;  // address space of the builder; 0: no limit
 		int nice;              // added niceness, 0..19
-		int opt_level;         // 0..1
+		int opt_level;         // 0..2
 		int64_t retry_min_ns;  // first delay before a failed build is tried again
 		int64_t retry_max_ns;  // cap of the growing delay
 		double pressure;       // PSI of memory, percent, from which builds wait; 0: never

@@ -186,6 +186,12 @@ const struct pk_schema pk_config_camera_schema = {
 	.name_offset = offsetof(struct pk_camera_config, name),
 };
 
+static const struct pk_schema_name precisions[] = {
+	{"fp32", 0, "float; always possible"},
+	{"int8", 1, "integers where the artifact's calibration has ranges, float elsewhere"},
+	{NULL, 0, NULL},
+};
+
 static const struct pk_schema_row model_rows[] = {
 	{.key = "artifact",
 		.kind = PK_SCHEMA_PATH,
@@ -230,6 +236,17 @@ static const struct pk_schema_row model_rows[] = {
 		.help = "Percent of the fleet that takes a new model. Which nodes these are "
 			"depends "
 			"on the model's digest and `node.id`; a larger number only adds nodes."},
+	{.key = "precision",
+		.kind = PK_SCHEMA_ENUM,
+		.names = precisions,
+		.def = "fp32",
+		PK_SCHEMA_AT(struct pk_model_config, int8),
+		.help = "What the tuned engine counts in. `int8` takes the artifact's calibration "
+			"(`picketctl bundle create --calibration`); without one its engine is "
+			"fp32, "
+			"and an event says so. The gate judges by the precision's own limits: a "
+			"model "
+			"that int8 harms is rejected, the one before goes on."},
 	{.key = "keep",
 		.kind = PK_SCHEMA_INT,
 		.def = "1",
@@ -648,9 +665,10 @@ static const struct pk_schema_row build_rows[] = {
 		.kind = PK_SCHEMA_INT,
 		.def = "1",
 		.min = "0",
-		.max = "1",
+		.max = "2",
 		PK_SCHEMA_AT(struct pk_config, build.opt_level),
-		.help = "0: no tuning, ready in seconds; 1: each operation is measured."},
+		.help = "0: no tuning, ready in seconds; 1: each operation is measured; 2: close "
+			"calls also within the graph."},
 	{.key = "retry_min",
 		.kind = PK_SCHEMA_DURATION,
 		.def = "1m",

@@ -58,7 +58,8 @@ PK_MEMBER(builder, "landlock", "integer", "version by which its paths were limit
 PK_OBJECT(camera, "a camera")
 PK_MEMBER(camera, "name", "string", "in the config")
 PK_MEMBER(camera, "model", "string", "that looks at it")
-PK_MEMBER(camera, "state", "string", "starting, running, retrying, ended or stopped")
+PK_MEMBER(camera, "state", "string",
+	"starting, running, degraded, retrying, ended, stopped or faulty")
 PK_MEMBER(camera, "cause", "string", "why; of the camera, else of its rung")
 PK_MEMBER(camera, "rung", "string", "engine, building, cpu or passthrough")
 PK_MEMBER(camera, "rung_cause", "string", "why not engine")

@@ -46,6 +46,7 @@ void pk_artifact_unref(struct pk_artifact *artifact)
 	json_decref(artifact->golden);
 	free(artifact->onnx);
 	free(artifact->card);
+	free(artifact->calibration);
 	free(artifact);
 }
 
@@ -117,7 +118,9 @@ static int find_files(struct pk_store *store, const struct pk_manifest *manifest
 		return pk_fail(err, -EINVAL, "the artifact has no " PK_BUNDLE_CARD);
 	artifact->onnx = pk_store_path(store, &onnx->digest);
 	artifact->card = pk_store_path(store, &card->digest);
-	if (!artifact->onnx || !artifact->card)
+	const struct pk_descriptor *ranges = pk_manifest_file(manifest, PK_BUNDLE_CALIBRATION);
+	artifact->calibration = ranges ? pk_store_path(store, &ranges->digest) : NULL;
+	if (!artifact->onnx || !artifact->card || (ranges && !artifact->calibration))
 		return pk_fail(err, -ENOMEM, "out of memory");
 	return 0;
 }
@@ -207,13 +210,24 @@ static int name_engine(const struct pk_artifact_request *request, struct pk_buil
 	return file->key && file->path && file->timing ? 0 : pk_fail(err, -ENOMEM, "out of memory");
 }
 
+static void set_precision(const struct pk_engine_file *file, const struct pk_buf *ranges,
+	struct pk_build_options *options)
+{
+	options->precision = file->int8 ? PK_PRECISION_INT8 : PK_PRECISION_FP32;
+	options->calibration = file->int8 ? ranges->data : NULL;
+	options->calibration_size = file->int8 ? ranges->len : 0;
+}
+
 static int name_engines(
 	const struct pk_artifact_request *request, struct pk_artifact *artifact, struct pk_err *err)
 {
 	pk_auto(pk_card) card = NULL;
-	pk_auto_buf struct pk_buf text;
+	pk_auto_buf struct pk_buf text, ranges;
 	pk_buf_init(&text, MAX_CARD_BYTES);
+	pk_buf_init(&ranges, PK_CALIBRATION_MAX_BYTES);
 	int r = pk_fs_read(artifact->card, MAX_CARD_BYTES, &text, err);
+	if (r == 0 && artifact->calibration)
+		r = pk_fs_read(artifact->calibration, PK_CALIBRATION_MAX_BYTES, &ranges, err);
 	if (r == 0)
 		r = parse_card(&text, &card, err);
 	if (r < 0)
@@ -228,6 +242,8 @@ static int name_engines(
 		const char *runtime = request->targets[i].runtime;
 		snprintf(file->runtime, sizeof(file->runtime), "%s", runtime ? runtime : "");
 		file->opt_level = request->targets[i].opt_level;
+		file->int8 = request->targets[i].int8 && artifact->calibration;
+		set_precision(file, &ranges, &options);
 		if (file->runtime[0])
 			r = name_engine(request, &options, file, err);
 	}

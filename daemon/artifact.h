@@ -16,6 +16,7 @@
 struct pk_engine_file {
 	char runtime[32]; // "": no runtime can serve it
 	int opt_level;
+	bool int8;
 	char *path;                  // ENGINES/<hex of the key>.engine
 	char *key;                   // canonical JSON
 	char digest[PK_DIGEST_TEXT]; // of the key
@@ -31,6 +32,7 @@ struct pk_artifact {
 	char version[64];            // as its maker calls it; ""
 	json_t *labels;              // array of texts
 	char *onnx, *card;           // paths in the store
+	char *calibration;           // likewise; NULL: it brings none
 	json_t *shapes;              // {input: [1,3,320,320]}
 	json_t *golden;              // {title: path} or NULL
 	struct pk_engine_file files[PK_N_MADE_KINDS];
@@ -48,6 +50,7 @@ struct pk_artifact_request {
 	struct {
 		const char *runtime; // NULL or "": none
 		int opt_level;
+		bool int8; // if there is a calibration
 	} targets[PK_N_MADE_KINDS];
 };
 

@@ -27,7 +27,8 @@
 
 struct job {
 	json_t *json;
-	struct pk_buf card_text;
+	struct pk_buf card_text, ranges;
+	const char *ranges_path; // of the calibration: int8; NULL: fp32
 	struct pk_card *card;
 	const json_t *files; // {title: path} of golden samples, borrowed; NULL: none
 	struct pk_golden *golden;
@@ -44,6 +45,7 @@ static void job_finish(struct job *job)
 	json_decref(job->json);
 	free(job->new_path);
 	pk_buf_finish(&job->card_text);
+	pk_buf_finish(&job->ranges);
 	pk_card_destroy(job->card);
 }
 
@@ -171,6 +173,7 @@ static int read_members(struct job *job, const char **card, struct pk_err *err)
 		{"engine", &job->engine_path, true},
 		{"timing", &job->options.timing_path, false},
 		{"card", card, false},
+		{"int8", &job->ranges_path, false},
 	};
 	for (size_t i = 0; i < PK_ARRAY_LEN(members); i++) {
 		int r = members[i].required
@@ -221,6 +224,8 @@ static int enter_sandbox(struct job *job, const char *card, struct pk_err *err)
 	const json_t *path;
 	if (card)
 		options.read[options.n_read++] = card;
+	if (job->ranges_path)
+		options.read[options.n_read++] = job->ranges_path;
 	if (job->options.timing_path)
 		options.write[options.n_write++] = folder_of(job->options.timing_path, &timing);
 	json_object_foreach ((json_t *)(uintptr_t)job->files, title, path) {
@@ -231,6 +236,17 @@ static int enter_sandbox(struct job *job, const char *card, struct pk_err *err)
 	int r = pk_sandbox_enter(&options, &status, err);
 	if (r == 0)
 		put_sandbox(&status);
+	return r;
+}
+
+static int read_ranges(struct job *job, struct pk_err *err)
+{
+	if (!job->ranges_path)
+		return 0;
+	job->options.precision = PK_PRECISION_INT8;
+	int r = pk_fs_read(job->ranges_path, PK_CALIBRATION_MAX_BYTES, &job->ranges, err);
+	job->options.calibration = job->ranges.data;
+	job->options.calibration_size = job->ranges.len;
 	return r;
 }
 
@@ -247,6 +263,8 @@ static int read_job(struct job *job, struct pk_err *err)
 		r = enter_sandbox(job, card, err);
 	if (r == 0 && card)
 		r = read_card(job, card, err);
+	if (r == 0)
+		r = read_ranges(job, err);
 	return r < 0 ? r : read_shapes(job, err);
 }
 
@@ -355,6 +373,7 @@ int main(int argc, char **argv)
 	struct pk_build_report report = {0};
 	pk_cleanup(job_finish) struct job job = {0};
 	pk_buf_init(&job.card_text, MAX_CARD_BYTES);
+	pk_buf_init(&job.ranges, PK_CALIBRATION_MAX_BYTES);
 	job.options.progress = on_progress;
 	job.options.ctx = &job;
 	int r = read_job(&job, &err);

@@ -2,9 +2,10 @@
 // How picketd asks picket-build for an engine: one JSON job on stdin, JSON lines on stdout.
 #pragma once
 
-// stdin: {"v":1,"onnx":"path","card":"path"|null,"runtime":"cpu","opt_level":0|1,
+// stdin: {"v":1,"onnx":"path","card":"path"|null,"runtime":"cpu","opt_level":0|1|2,
 //         "engine":"path","timing":"path"|null,"shapes":{"x":[1,3,320,320]},
-//         "golden":{"golden.json":"path","a.rgb":"path"}|null,"thrift":0..2}
+//         "golden":{"golden.json":"path","a.rgb":"path"}|null,"thrift":0..2,
+//         "int8":"path of the calibration, or left out"}
 // "admit":true: nothing is built; model, card and golden samples are read and checked (admit.h).
 // golden: the artifact's golden samples by their title, as they lie in the store.
 // thrift: settings that spare memory and give the same engine, after a build ran out of it.

@@ -9,6 +9,8 @@
 #define STATE_STARTING "starting"
 #define STATE_RUNNING  "running"
 #define STATE_STOPPED  "stopped"
+#define STATE_DEGRADED "degraded"
+#define STATE_FAULTY   "faulty"
 
 #define BEATS_UNTIL_KNOWN 15 // figures are over the last 10 to 20 s
 
@@ -167,8 +169,16 @@ void pk_cameras_worker_down(struct pk_cameras *cameras, const char *cause)
 	pk_array_each (entry, &cameras->items) {
 		json_decref(entry->figures);
 		entry->figures = NULL;
-		set_state(cameras, entry, STATE_STOPPED, text);
+		if (strcmp(entry->state, STATE_FAULTY) != 0)
+			set_state(cameras, entry, STATE_STOPPED, text);
 	}
+}
+
+void pk_cameras_set_aside(struct pk_cameras *cameras, const char *name, const char *cause)
+{
+	struct pk_camera_entry *entry = find(cameras, name);
+	if (entry)
+		set_state(cameras, entry, STATE_FAULTY, cause);
 }
 
 void pk_cameras_restarting(struct pk_cameras *cameras, const char *name)
@@ -180,14 +190,15 @@ void pk_cameras_restarting(struct pk_cameras *cameras, const char *name)
 
 bool pk_cameras_is_running(const struct pk_camera_entry *entry)
 {
-	return strcmp(entry->state, STATE_RUNNING) == 0;
+	return strcmp(entry->state, STATE_RUNNING) == 0 ||
+	       strcmp(entry->state, STATE_DEGRADED) == 0;
 }
 
 size_t pk_cameras_n_running(const struct pk_cameras *cameras)
 {
 	size_t n = 0;
 	for (size_t i = 0; i < cameras->items.n; i++)
-		n += strcmp(cameras->items.items[i].state, STATE_RUNNING) == 0;
+		n += pk_cameras_is_running(&cameras->items.items[i]);
 	return n;
 }
 

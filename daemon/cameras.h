@@ -41,8 +41,11 @@ void pk_cameras_worker_down(struct pk_cameras *cameras, const char *cause);
 // How much slower inference has become on the worst camera, as a part: 0.3 is 30 %; 0: unknown.
 double pk_cameras_slowdown(const struct pk_cameras *cameras);
 double pk_cameras_full_fps(const struct pk_cameras *cameras, const char *name); // 0: unknown
+// It is left out of the worker's config, for this reason: state "faulty" until it is started anew.
+void pk_cameras_set_aside(struct pk_cameras *cameras, const char *name, const char *cause);
 // It is started anew: what was known of it is over.
 void pk_cameras_restarting(struct pk_cameras *cameras, const char *name);
+// Its pictures come, although perhaps not as they should.
 bool pk_cameras_is_running(const struct pk_camera_entry *entry);
 size_t pk_cameras_n_running(const struct pk_cameras *cameras);
 // As control_api.h says; new reference.

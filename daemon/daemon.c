@@ -29,12 +29,22 @@ static void on_worker_up(void *ctx)
 	pk_daemon_update_status(daemon);
 }
 
-static void on_worker_down(void *ctx, const char *cause, bool crashed, const char *blamed)
+static void on_aside_changed(void *ctx)
+{
+	struct pk_daemon *daemon = ctx;
+	if (pk_daemon_give_worker_config(daemon) < 0)
+		pk_log_err("the worker's config: out of memory"); // the next change gives it
+	pk_daemon_update_status(daemon);
+}
+
+static void on_worker_down(
+	void *ctx, const char *cause, bool crashed, const struct pk_worker_blame *blame)
 {
 	struct pk_daemon *daemon = ctx;
 	daemon->worker_rss_bytes = 0;
-	pk_models_worker_down(&daemon->models, cause, crashed, blamed);
+	pk_models_worker_down(&daemon->models, cause, crashed, blame->model);
 	pk_cameras_worker_down(&daemon->cameras, cause);
+	pk_aside_crashed(&daemon->aside, blame->camera, cause);
 	pk_sinks_worker_down(&daemon->sinks);
 	pk_daemon_update_status(daemon);
 }
@@ -193,6 +203,7 @@ static void init_views(struct pk_daemon *daemon)
 		&daemon->trial, daemon->paths, daemon->loop, pk_daemon_trial_over, daemon);
 	pk_cleaning_init(&daemon->cleaning, daemon->loop, daemon->network, &daemon->models);
 	pk_cameras_init(&daemon->cameras, daemon->events, &daemon->models);
+	pk_aside_init(&daemon->aside, daemon->loop, &daemon->cameras, on_aside_changed, daemon);
 	pk_sinks_init(&daemon->sinks, daemon->events);
 	pk_telemetry_init(&daemon->telemetry, daemon->loop, give_status, daemon);
 	pk_notify_init(&daemon->notify, daemon->loop, is_alive, daemon);
@@ -270,6 +281,7 @@ void pk_daemon_destroy(struct pk_daemon *daemon)
 	pk_cleaning_finish(&daemon->cleaning);
 	pk_metrics_port_destroy(daemon->metrics_port);
 	pk_models_finish(&daemon->models);
+	pk_aside_finish(&daemon->aside);
 	pk_cameras_finish(&daemon->cameras);
 	pk_sinks_finish(&daemon->sinks);
 	pk_telemetry_finish(&daemon->telemetry);

@@ -54,7 +54,7 @@ void pk_daemon_take_config(struct pk_daemon *daemon)
 
 int pk_daemon_give_worker_config(struct pk_daemon *daemon)
 {
-	pk_auto_free char *yaml = pk_config_dump(daemon->config);
+	pk_auto_free char *yaml = pk_aside_dump(&daemon->aside, daemon->config);
 	return yaml ? pk_supervisor_set_config(daemon->supervisor, yaml) : -ENOMEM;
 }
 
@@ -109,6 +109,7 @@ static int apply(struct pk_daemon *daemon, struct pk_config *config)
 	pk_config_destroy(daemon->config);
 	daemon->config = config;
 	pk_daemon_take_config(daemon);
+	pk_aside_apply(&daemon->aside, &diff);
 	if (diff.any)
 		r = pk_daemon_give_worker_config(daemon);
 	pk_models_apply(&daemon->models, config);

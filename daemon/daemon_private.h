@@ -3,6 +3,7 @@
 #pragma once
 
 #include "daemon/agent.h"
+#include "daemon/aside.h"
 #include "daemon/builder.h"
 #include "daemon/cameras.h"
 #include "daemon/cleaning.h"
@@ -33,6 +34,7 @@ struct pk_daemon {
 	struct pk_supervisor *supervisor;
 	struct pk_models models;
 	struct pk_cameras cameras;
+	struct pk_aside aside;
 	struct pk_sinks sinks;
 	struct pk_telemetry telemetry;
 	struct pk_monitor monitor;

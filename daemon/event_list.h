@@ -54,8 +54,8 @@ PK_EVENT(ALARM, "alarm", "3cc0a2531ef24fab839a32d3cb6933e2", PK_LOG_ALERT,
 PK_EVENT(ALARM_CLEARED, "alarm-cleared", "1be6308692ff426e9a203ec8363fd0f1", PK_LOG_NOTICE,
 	"The model infers again.")
 PK_EVENT(CAMERA, "camera", "a42a202868f2441eb4e73f16e0f911c4", PK_LOG_NOTICE,
-	"A camera's state changed (starting, running, degraded, retrying, ended, stopped), or its "
-	"pictures' size did.")
+	"A camera's state changed (starting, running, degraded, retrying, ended, stopped, faulty), "
+	"or its pictures' size did.")
 PK_EVENT(SINK_FAILING, "sink-failing", "38a8d5af182844e693d9bf42e047cf8d", PK_LOG_WARNING,
 	"A sink cannot deliver. What it cannot hold is dropped and counted; it goes on trying.")
 PK_EVENT(SINK_OK, "sink-ok", "9303b67d5ece4a3e82e72844af00b6dd", PK_LOG_NOTICE,

@@ -313,14 +313,16 @@ static void on_fault(struct pk_model *model, const json_t *message)
 
 static void on_serving(struct pk_model *model, const json_t *message)
 {
-	char gap[32];
-	snprintf(gap, sizeof(gap), "%.1f", json_number_value(json_object_get(message, "gap_ms")));
+	char gap[32] = "";
+	const json_t *gap_ms = json_object_get(message, "gap_ms");
+	if (gap_ms)
+		snprintf(gap, sizeof(gap), "%.1f", json_number_value(gap_ms));
 	const char *rung = json_string_value(json_object_get(message, "rung"));
 	pk_events_post(model->env->events, PK_EVENT_SERVING,
 		PK_FIELDS({"PICKET_MODEL", model->name}, {"PICKET_RUNG", rung},
-			{"PICKET_GAP_MS", gap}),
-		"model %s: first result on rung %s, %s ms after the last", model->name,
-		rung ? rung : "?", gap);
+			{"PICKET_GAP_MS", gap_ms ? gap : NULL}),
+		"model %s: first result on rung %s%s%s%s", model->name, rung ? rung : "?",
+		gap_ms ? ", " : "", gap, gap_ms ? " ms after the last" : "");
 }
 
 void pk_model_message(struct pk_model *model, const char *type, const json_t *message)

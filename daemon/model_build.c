@@ -171,10 +171,10 @@ void pk_model_build_init(struct pk_model *model)
 
 static json_t *request_json(const struct pk_artifact *artifact, const struct pk_engine_file *file)
 {
-	return json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:O, s:O?}", "onnx", artifact->onnx,
+	return json_pack("{s:s, s:s, s:s, s:i, s:s, s:s, s:O, s:O?, s:s*}", "onnx", artifact->onnx,
 		"card", artifact->card, "runtime", file->runtime, "opt_level", file->opt_level,
 		"engine", file->path, "timing", file->timing, "shapes", artifact->shapes, "golden",
-		artifact->golden);
+		artifact->golden, "int8", file->int8 ? artifact->calibration : NULL);
 }
 
 void pk_model_build(struct pk_model *model, enum pk_engine_kind kind)

@@ -133,7 +133,8 @@ static void prepare(struct pk_model_job *job)
 		.reserve_bytes = job->reserve_bytes,
 		.targets = {[PK_ENGINE_QUICK] = {.runtime = job->target.quick_ok ? "cpu" : ""},
 			[PK_ENGINE_TUNED] = {.runtime = job->target.runtime,
-				.opt_level = job->target.opt_level}},
+				.opt_level = job->target.opt_level,
+				.int8 = job->target.int8}},
 	};
 	job->code = pk_artifact_prepare(&request, &job->artifact, &job->err);
 	job->permanent = is_final(job->code);

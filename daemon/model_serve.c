@@ -13,10 +13,12 @@
 
 static void tell_ready(struct pk_model *model, const struct pk_artifact *artifact)
 {
+	bool coarse = model->config->int8 && !artifact->calibration;
 	pk_events_post(model->env->events, PK_EVENT_ARTIFACT_READY,
 		PK_FIELDS({"PICKET_MODEL", model->name}, {"PICKET_DIGEST", artifact->digest},
 			{"PICKET_ARTIFACT", model->ref}),
-		"model %s: %s is in the store", model->name, artifact->digest);
+		"model %s: %s is in the store%s", model->name, artifact->digest,
+		coarse ? "; int8 is wanted and it brings no calibration: its engine is fp32" : "");
 }
 
 void pk_model_hand_over(struct pk_model *model, struct pk_artifact *artifact)

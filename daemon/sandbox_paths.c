@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -109,6 +110,21 @@ static int add_paths(
 	return 0;
 }
 
+// Where whoever set the service up keeps the drivers' libraries; the loader looks there first.
+static int add_library_path(int ruleset, uint64_t rights, struct pk_err *err)
+{
+	const char *text = getenv("LD_LIBRARY_PATH");
+	pk_auto_free char *folders = strdup(text ? text : "");
+	int r = folders ? 0 : -ENOMEM;
+	char *save = NULL;
+	for (char *folder = folders ? strtok_r(folders, ":", &save) : NULL; r == 0 && folder;
+		folder = strtok_r(NULL, ":", &save)) {
+		if (folder[0] == '/')
+			r = add_path(ruleset, folder, rights);
+	}
+	return r < 0 ? pk_fail(err, r, "sandbox: LD_LIBRARY_PATH: %s", strerror(-r)) : 0;
+}
+
 static int add_all(
 	int ruleset, const struct pk_sandbox_options *options, uint64_t known, struct pk_err *err)
 {
@@ -131,7 +147,7 @@ static int add_all(
 		if (r < 0)
 			return r;
 	}
-	return 0;
+	return options->devices ? add_library_path(ruleset, RIGHTS_READ & known, err) : 0;
 }
 
 int pk_sandbox_limit_paths(const struct pk_sandbox_options *options, struct pk_err *err)

@@ -64,7 +64,7 @@ static void share_cores(pid_t pid)
 		DIR *tasks = opendir(path);
 		more = false;
 		for (struct dirent *it; tasks && (it = readdir(tasks));) {
-			pid_t tid = (pid_t)atoi(it->d_name);
+			pid_t tid = (pid_t)strtol(it->d_name, NULL, 10);
 			if (tid > 0 && sched_getscheduler(tid) == SCHED_IDLE)
 				more |= sched_setscheduler(tid, SCHED_OTHER, &none) == 0;
 		}

@@ -31,6 +31,15 @@ enum phase {
 	PHASE_ENDING, // told to end, or killed; waits for the pidfd
 };
 
+// What a worker that is busy does.
+enum load { LOAD_NONE, LOAD_READ, LOAD_PREPARE, LOAD_RUN };
+static const struct {
+	const char *name, *text;
+} loads[] = {[LOAD_NONE] = {"", ""},
+	[LOAD_READ] = {"read", " while it reads an engine"},
+	[LOAD_PREPARE] = {"prepare", " while it prepares an engine"},
+	[LOAD_RUN] = {"run", " while it runs an engine for the first time"}};
+
 struct pk_supervisor {
 	struct pk_loop *loop;
 	struct pk_events *events;
@@ -53,6 +62,7 @@ struct pk_supervisor {
 	int64_t last_check_ns;
 	unsigned n_open; // requests without an answer yet
 	bool busy;       // it has begun with one of them
+	enum load load;  // how far it is with an engine
 	unsigned n_restarts;
 	bool on_purpose;       // this end was wanted
 	bool was_up;           // since this start
@@ -76,6 +86,7 @@ void pk_supervisor_set_limits(
 		.start_ns = or_default(limits->start_ns, 60 * PK_NS_PER_S),
 		.silence_ns = or_default(limits->silence_ns, 10 * PK_NS_PER_S),
 		.busy_ns = or_default(limits->busy_ns, 60 * PK_NS_PER_S),
+		.prepare_ns = or_default(limits->prepare_ns, 20 * PK_NS_PER_S),
 		.stuck_ns = or_default(limits->stuck_ns, 15 * PK_NS_PER_S),
 		.restart_ns = or_default(limits->restart_ns, 100 * PK_NS_PER_MS),
 		.restart_max_ns = or_default(limits->restart_max_ns, 30 * PK_NS_PER_S),
@@ -133,6 +144,7 @@ struct blame {
 	const char *phase;                // "start", "config", "load", "run"
 	char what[PK_CRASH_BLAME_MAX];    // "model parts on cpu, camera belt-a"; ""
 	char model[PK_BLACKBOX_NAME];     // ""
+	char camera[PK_BLACKBOX_NAME];    // ""; only when no model had part in it
 	char fields[3][PK_BLACKBOX_NAME]; // model, camera, runtime
 };
 
@@ -151,6 +163,8 @@ static void write_blame(const struct pk_blackbox_mark *mark, struct blame *blame
 	pk_text_mend(blame->what);
 	if (mark->work != PK_BLACKBOX_CAMERA)
 		memcpy(blame->model, mark->model, sizeof(blame->model));
+	else
+		memcpy(blame->camera, mark->camera, sizeof(blame->camera));
 }
 
 // A fatal signal names its thread; a hang, what was under way. One that was killed from outside
@@ -209,8 +223,9 @@ static void tell_ended(struct pk_supervisor *supervisor, const char *cause)
 			"worker ended: %s%s%s; starts again in %s", cause,
 			blame.what[0] ? ", busy with " : "", blame.what, pause);
 	}
-	supervisor->hooks.down(supervisor->hooks.ctx, crashed ? cause : "", crashed,
-		blame.model[0] ? blame.model : NULL);
+	const struct pk_worker_blame told = {.model = blame.model[0] ? blame.model : NULL,
+		.camera = crashed && blame.camera[0] ? blame.camera : NULL};
+	supervisor->hooks.down(supervisor->hooks.ctx, crashed ? cause : "", crashed, &told);
 }
 
 static void finish_stop(struct pk_supervisor *supervisor)
@@ -219,26 +234,6 @@ static void finish_stop(struct pk_supervisor *supervisor)
 	pk_loop_stop_timer(&supervisor->check_timer);
 	if (supervisor->stopped)
 		supervisor->stopped(supervisor->stopped_ctx);
-}
-
-static void on_process(void *ctx, pk_unused uint32_t events)
-{
-	struct pk_supervisor *supervisor = ctx;
-	struct pk_exit_status status;
-	char text[PK_EXIT_TEXT_MAX];
-	pk_loop_unwatch(supervisor->loop, &supervisor->process_watch);
-	if (pk_subprocess_wait(&supervisor->process, 0, &status) != 1)
-		return;
-	pk_exit_status_format(&status, text);
-	close_channel(supervisor);
-	pk_loop_stop_timer(&supervisor->term_timer);
-	pk_loop_stop_timer(&supervisor->kill_timer);
-	supervisor->n_open = 0;
-	if (supervisor->stopping) {
-		finish_stop(supervisor);
-		return;
-	}
-	tell_ended(supervisor, supervisor->cause[0] ? supervisor->cause : text);
 }
 
 static void ask_to_end(struct pk_supervisor *supervisor)
@@ -280,6 +275,15 @@ static void on_config_done(struct pk_supervisor *supervisor, const json_t *messa
 	supervisor->hooks.up(supervisor->hooks.ctx);
 }
 
+static void on_busy(struct pk_supervisor *supervisor, const char *phase)
+{
+	supervisor->busy = true;
+	supervisor->load = LOAD_NONE;
+	for (size_t i = 0; phase && i < PK_ARRAY_LEN(loads); i++)
+		if (strcmp(phase, loads[i].name) == 0)
+			supervisor->load = (enum load)i;
+}
+
 static void on_message(void *ctx, const char *type, const json_t *message)
 {
 	struct pk_supervisor *supervisor = ctx;
@@ -287,7 +291,7 @@ static void on_message(void *ctx, const char *type, const json_t *message)
 	if (supervisor->phase == PHASE_ENDING)
 		return;
 	if (strcmp(type, "busy") == 0) {
-		supervisor->busy = true;
+		on_busy(supervisor, json_string_value(json_object_get(message, "phase")));
 		return;
 	}
 	if (strcmp(type, "config_done") == 0) {
@@ -327,6 +331,46 @@ static void on_channel(void *ctx, uint32_t events)
 	}
 }
 
+static void describe_end(const struct pk_exit_status *status, char text[CAUSE_MAX])
+{
+	char plain[PK_EXIT_TEXT_MAX];
+	pk_exit_status_format(status, plain);
+	bool lost = !status->signalled && status->code == PK_WORKER_EXIT_DEVICE;
+	pk_text_format(
+		text, CAUSE_MAX, "%s%s", plain, lost ? ": the accelerator was lost to it" : "");
+}
+
+static void on_process(void *ctx, pk_unused uint32_t events)
+{
+	struct pk_supervisor *supervisor = ctx;
+	struct pk_exit_status status;
+	char text[CAUSE_MAX];
+	pk_loop_unwatch(supervisor->loop, &supervisor->process_watch);
+	if (pk_subprocess_wait(&supervisor->process, 0, &status) != 1)
+		return;
+	describe_end(&status, text);
+	// What it still said before it ended: a fault that explains why.
+	(void)pk_channel_receive(&supervisor->channel, on_message, supervisor, NULL);
+	close_channel(supervisor);
+	pk_loop_stop_timer(&supervisor->term_timer);
+	pk_loop_stop_timer(&supervisor->kill_timer);
+	supervisor->n_open = 0;
+	if (supervisor->stopping) {
+		finish_stop(supervisor);
+		return;
+	}
+	tell_ended(supervisor, supervisor->cause[0] ? supervisor->cause : text);
+}
+
+// How long it may say nothing.
+static int64_t silence_limit_ns(const struct pk_supervisor *supervisor, bool busy)
+{
+	const struct pk_supervisor_limits *limits = &supervisor->limits;
+	if (!busy)
+		return limits->silence_ns;
+	return supervisor->load >= LOAD_PREPARE ? limits->prepare_ns : limits->busy_ns;
+}
+
 // What is wrong with it, or NULL. Loading an engine may be slow, and is not a hang.
 static const char *overdue(struct pk_supervisor *supervisor, char text[CAUSE_MAX])
 {
@@ -341,9 +385,10 @@ static const char *overdue(struct pk_supervisor *supervisor, char text[CAUSE_MAX
 			return NULL;
 		pk_format_duration(limits->start_ns, duration);
 		snprintf(text, CAUSE_MAX, "not ready after %s", duration);
-	} else if (silent_ns >= (busy ? limits->busy_ns : limits->silence_ns)) {
+	} else if (silent_ns >= silence_limit_ns(supervisor, busy)) {
 		pk_format_duration(silent_ns, duration);
-		snprintf(text, CAUSE_MAX, "no heartbeat for %s", duration);
+		snprintf(text, CAUSE_MAX, "no heartbeat for %s%s", duration,
+			busy ? loads[supervisor->load].text : "");
 	} else if (supervisor->progress_age_ns >= limits->stuck_ns && !busy) {
 		pk_format_duration(supervisor->progress_age_ns, duration);
 		snprintf(text, CAUSE_MAX, "pipeline stuck for %s", duration);
@@ -463,6 +508,7 @@ static void start_worker(struct pk_supervisor *supervisor)
 	supervisor->on_purpose = supervisor->was_up = false;
 	supervisor->n_open = 0;
 	supervisor->busy = false;
+	supervisor->load = LOAD_NONE;
 	supervisor->progress_age_ns = 0;
 	supervisor->started_ns = supervisor->last_message_ns = pk_now_ns();
 	int r = try_start(supervisor, &err);
@@ -478,7 +524,7 @@ static void start_worker(struct pk_supervisor *supervisor)
 	schedule_restart(supervisor);
 	pk_events_post(supervisor->events, PK_EVENT_WORKER_REFUSED,
 		PK_FIELDS({"PICKET_CAUSE", cause}), "worker cannot be started: %s", cause);
-	supervisor->hooks.down(supervisor->hooks.ctx, cause, true, NULL);
+	supervisor->hooks.down(supervisor->hooks.ctx, cause, true, &(struct pk_worker_blame){0});
 }
 
 int pk_supervisor_create(struct pk_loop *loop, struct pk_events *events, const char *program,

@@ -16,7 +16,8 @@
 struct pk_supervisor_limits {
 	int64_t start_ns;       // from start to config_done (60 s)
 	int64_t silence_ns;     // without any message (10 s)
-	int64_t busy_ns;        // the same while it loads an engine or takes a config (60 s)
+	int64_t busy_ns;        // the same while it reads an engine or takes a config (60 s)
+	int64_t prepare_ns;     // the same while it prepares an engine or runs it first (20 s)
 	int64_t stuck_ns;       // age of the pipeline's progress (15 s)
 	int64_t restart_ns;     // first pause before a restart (100 ms); doubles
 	int64_t restart_max_ns; // (30 s)
@@ -26,12 +27,18 @@ struct pk_supervisor_limits {
 	int64_t term_ns;        // from SIGTERM to SIGKILL (300 ms)
 };
 
+// What it was busy with when it ended, as far as that is known; each may be NULL.
+struct pk_worker_blame {
+	const char *model;
+	const char *camera; // whose picture was decoded or looked at, without a model
+};
+
 // Loop's thread.
 struct pk_supervisor_hooks {
 	void (*up)(void *ctx); // took its config: knows nothing yet
 	// cause: "killed by SIGKILL", "no heartbeat for 10 s"; "" when it was restarted on purpose.
-	// blamed: the model that it was busy with, or NULL when that is not known.
-	void (*down)(void *ctx, const char *cause, bool crashed, const char *blamed);
+	void (*down)(
+		void *ctx, const char *cause, bool crashed, const struct pk_worker_blame *blame);
 	void (*message)(void *ctx, const char *type, const json_t *message);
 	void *ctx;
 };

@@ -42,7 +42,7 @@ static bool names(const struct pk_model_config *model, const char *name)
 void pk_target_choose(const struct pk_model_config *model, int opt_level,
 	const struct pk_runtime_status *statuses, size_t n_statuses, struct pk_target_choice *out)
 {
-	*out = (struct pk_target_choice){.opt_level = opt_level};
+	*out = (struct pk_target_choice){.opt_level = opt_level, .int8 = model->int8};
 	for (size_t i = 0; i < model->n_chain && !out->runtime[0]; i++) {
 		const char *name = model->chain[i];
 		const struct pk_runtime_status *status = find(statuses, n_statuses, name);
@@ -60,5 +60,6 @@ void pk_target_choose(const struct pk_model_config *model, int opt_level,
 bool pk_target_equal(const struct pk_target_choice *a, const struct pk_target_choice *b)
 {
 	return strcmp(a->runtime, b->runtime) == 0 && a->opt_level == b->opt_level &&
-	       a->quick_ok == b->quick_ok && strcmp(a->better_cause, b->better_cause) == 0;
+	       a->int8 == b->int8 && a->quick_ok == b->quick_ok &&
+	       strcmp(a->better_cause, b->better_cause) == 0;
 }

@@ -12,6 +12,7 @@
 struct pk_target_choice {
 	char runtime[32];                // of the tuned engine; "": none of the chain can be used
 	int opt_level;                   // of the tuned engine
+	bool int8;                       // the tuned engine, where there is a calibration
 	bool quick_ok;                   // a quick cpu engine is of use meanwhile
 	char better_cause[PK_CAUSE_MAX]; // why not the chain's first; "" when it is
 };

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -20,6 +21,7 @@
 #include "daemon/worker_probe.h"
 #include "daemon/worker_proto.h"
 #include "daemon/worker_stats.h"
+#include "engine/engine.h"
 #include "pipeline/pipeline.h"
 
 #define HEARTBEAT_NS PK_NS_PER_S
@@ -34,6 +36,7 @@ struct worker {
 	struct pk_worker_stats *stats;
 	struct pk_pipeline_events events;
 	bool stopping;
+	atomic_bool device_lost; // set by any thread, after it has posted why
 	int error;
 };
 
@@ -62,16 +65,30 @@ static void on_camera_note(void *ctx, const char *camera, const char *text)
 		json_pack("{s:s, s:s, s:s}", "type", "camera_note", "name", camera, "text", text));
 }
 
+// Only a new process gets a lost accelerator back.
+static void note_loss(struct worker *worker, int code)
+{
+	if (pk_engine_is_lost(code))
+		atomic_store(&worker->device_lost, true);
+}
+
 static void on_model_fault(void *ctx, const char *model, int code, const char *cause)
 {
-	post(ctx, json_pack("{s:s, s:s, s:i, s:s}", "type", "fault", "model", model, "code", code,
-			  "cause", cause ? cause : ""));
+	struct worker *worker = ctx;
+	json_t *fault = json_pack("{s:s, s:s, s:i, s:s}", "type", "fault", "model", model, "code",
+		code, "cause", cause ? cause : "");
+	post(worker, fault);
+	note_loss(worker, code);
 }
 
 static void on_model_serving(void *ctx, const char *model, const char *rung, int64_t gap_ns)
 {
-	post(ctx, json_pack("{s:s, s:s, s:s, s:f}", "type", "serving", "model", model, "rung", rung,
-			  "gap_ms", (double)gap_ns / (double)PK_NS_PER_MS));
+	json_t *message =
+		json_pack("{s:s, s:s, s:s}", "type", "serving", "model", model, "rung", rung);
+	if (message && gap_ns >= 0)
+		json_object_set_new(
+			message, "gap_ms", json_real((double)gap_ns / (double)PK_NS_PER_MS));
+	post(ctx, message);
 }
 
 static void on_sink_fault(void *ctx, const char *sink, int code, const char *cause)
@@ -85,6 +102,13 @@ static void send_message(struct worker *worker, json_t *message)
 	int r = pk_channel_send(&worker->channel, message);
 	if (r < 0 && worker->error == 0)
 		worker->error = r;
+}
+
+// On the main thread, which is busy with just that.
+static void on_loading(void *ctx, const char *model, enum pk_load_phase phase)
+{
+	send_message(ctx, json_pack("{s:s, s:s, s:s}", "type", "busy", "model", model, "phase",
+				  pk_load_phase_name(phase)));
 }
 
 // All mistakes of a config in one line, for the answer; picketd has checked it before.
@@ -175,6 +199,7 @@ static void on_assign(struct worker *worker, const json_t *message)
 				assignment.model ? assignment.model : "", "serial",
 				(json_int_t)serial, "error", r < 0 ? pk_err_text(&err, r) : NULL,
 				"code", r, "mismatch", mismatch_of(r)));
+	note_loss(worker, r);
 }
 
 static void on_shed(struct worker *worker, const json_t *message)
@@ -250,11 +275,22 @@ static int turn(struct worker *worker, int64_t next_beat_ns)
 	return r;
 }
 
+// Says what is still to be said and ends at once: tidying up would call the broken driver.
+static pk_noreturn void end_lost(struct worker *worker)
+{
+	drain_outbox(worker);
+	(void)pk_channel_flush(&worker->channel);
+	pk_log_err("picket-worker ends: the accelerator is lost to this process");
+	_exit(PK_WORKER_EXIT_DEVICE);
+}
+
 static int run(struct worker *worker)
 {
 	int64_t next_beat_ns = pk_now_ns();
 	send_message(worker, json_pack("{s:s, s:i}", "type", "hello", "pid", (int)getpid()));
 	while (!worker->stopping && worker->error == 0) {
+		if (atomic_load(&worker->device_lost))
+			end_lost(worker);
 		if (pk_now_ns() >= next_beat_ns && worker->pipeline) {
 			heartbeat(worker);
 			next_beat_ns = pk_now_ns() + HEARTBEAT_NS;
@@ -307,6 +343,7 @@ int main(int argc, char **argv)
 			.camera_note = on_camera_note,
 			.model_fault = on_model_fault,
 			.model_serving = on_model_serving,
+			.loading = on_loading,
 			.sink_fault = on_sink_fault},
 		.signal_fd = open_signals(),
 		.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),

@@ -17,6 +17,10 @@
 #define PK_PROTO_WORKER_FD   3
 #define PK_PROTO_BLACKBOX_FD 4 // base/blackbox.h
 
+// Exit code of a worker whose accelerator is lost to it (pk_engine_is_lost): it has said so by a
+// fault or an assign_done, and is to be started anew.
+#define PK_WORKER_EXIT_DEVICE 70
+
 // picketd → worker
 //   {"v":1,"type":"config","yaml":"…"}            first message, and after each reload
 //   {"v":1,"type":"assign","model":"…","engine":"path","key":"…","rung":"…","cause":"…",
@@ -27,6 +31,7 @@
 // worker → picketd
 //   {"v":1,"type":"hello","pid":N}
 //   {"v":1,"type":"busy"}   it begins with a config or an assignment, and may be silent meanwhile
+//   {"v":1,"type":"busy","model":"…","phase":"read"|"prepare"|"run"}   how far it is with an engine
 //   {"v":1,"type":"config_done","error":null|"…"}
 //   {"v":1,"type":"assign_done","model":"…","serial":N,"error":null|"…","code":0|-errno,
 //    "mismatch":"match"|"corrupt"|…}
@@ -36,11 +41,11 @@
 //   {"v":1,"type":"sink","name":"…","state":"ok"|"failing","cause":"…"}
 //   {"v":1,"type":"camera_note","name":"…","text":"…"}   an event that changes no state
 //   {"v":1,"type":"fault","model":"…","code":-errno,"cause":"…"}
-//   {"v":1,"type":"serving","model":"…","rung":"…","gap_ms":N}
+//   {"v":1,"type":"serving","model":"…","rung":"…","gap_ms":N}   (gap_ms not at first)
 //
 // Members of a camera in a heartbeat: name, model, state, cause, captured, inferred, passthrough,
-// dropped, detections, restarts, sink_drops, skipped, late, copies (counts since the camera started), fps
-// (results a second over the last heartbeats), age_p50_ms, age_p99_ms, inference_p50_ms,
+// dropped, detections, restarts, sink_drops, skipped, late, copies (counts since the camera started),
+// fps (results a second over the last heartbeats), age_p50_ms, age_p99_ms, inference_p50_ms,
 // inference_p95_ms (over the last ~10 s), sinks [{name, taken, dropped}] (its results there, since
 // that sink was started).
 // Members of a sink: name, kind, state, cause, taken, dropped (results), readers, readers_dropped,

@@ -116,6 +116,8 @@ int pk_engine_load(const char *path, const char *expect, struct pk_engine **out,
 		r = engine->runtime->load(engine->plan, &engine->loaded, err);
 		if (r == -EBADMSG)
 			*mismatch = PK_MISMATCH_CORRUPT;
+		if (r == -ESTALE) // the driver or a library refuses its device code
+			*mismatch = PK_MISMATCH_LIBRARY;
 	}
 	if (r == 0)
 		r = describe(engine, err);
@@ -125,6 +127,11 @@ int pk_engine_load(const char *path, const char *expect, struct pk_engine **out,
 	}
 	*out = pk_steal(engine);
 	return 0;
+}
+
+bool pk_engine_is_lost(int error)
+{
+	return error == -ENOTRECOVERABLE || error == -ETIME;
 }
 
 void pk_engine_unload(struct pk_engine *engine)

@@ -46,7 +46,7 @@ struct pk_build_options {
 	const char *runtime;     // "cpu", "cuda"
 	const char *engine_path; // written here, atomically
 	const char *timing_path; // timing cache file; NULL: none is kept
-	int opt_level;           // 0: default tactics, no measuring; 1: measured
+	int opt_level; // 0: default tactics, no measuring; 1: each measured; 2: in the graph too
 	struct pk_input_shape shapes[PK_ENGINE_MAX_BINDINGS];
 	size_t n_shapes;
 	const char *disabled_passes[PK_ENGINE_MAX_DISABLED];
@@ -75,6 +75,7 @@ struct pk_build_report {
 	struct pk_digest key;
 	int64_t engine_bytes, weight_bytes, peak_bytes, lower_bound_bytes;
 	int n_layers, n_measured, n_cache_hits;
+	int n_islands; // layers that an accelerator leaves to the cpu, between copies
 	double max_rel_err, min_cosine; // gate figures
 	int64_t wall_ns;
 };
@@ -83,6 +84,8 @@ struct pk_build_report {
 // runtime here; -EBADE: the gate refused the result; -ECANCELED; -ENOMEM; errno of files.
 int pk_engine_build(const struct pk_build_options *options, struct pk_build_report *report,
 	struct pk_err *err) pk_must_check;
+
+#define PK_CALIBRATION_MAX_BYTES (16u << 20) // of a record
 
 struct pk_calibrate_options {
 	const char *onnx_path;
@@ -134,6 +137,10 @@ int pk_engine_load(const char *path, const char *expect, struct pk_engine **out,
 	enum pk_mismatch *mismatch, struct pk_err *err) pk_must_check;
 void pk_engine_unload(struct pk_engine *engine); // contexts first
 PK_DEFINE_AUTO(pk_engine, pk_engine_unload);
+
+// Whether this error of loading or running means that the accelerator is lost to this process for
+// good: its context is broken (-ENOTRECOVERABLE) or a kernel ran too long (-ETIME).
+bool pk_engine_is_lost(int error);
 
 struct pk_binding {
 	const char *name;

@@ -33,7 +33,7 @@ struct pk_target {
 struct pk_runtime_build {
 	struct pk_graph
 		*graph; // optimised, owned by the caller; build annotates kernels and packing
-	int opt_level;  // 0: no measuring; 1: measure each operation
+	int opt_level;  // 0: no measuring; 1: each operation; 2: close calls in the graph too
 	struct pk_timing_cache *timing;
 	enum pk_dtype float_type; // of activations: PK_F32, or PK_F16 for PK_RUNTIME_FP16
 	// Called between measurements: done of total; non-zero cancels (-ECANCELED). May be NULL.
@@ -42,6 +42,7 @@ struct pk_runtime_build {
 	// Results
 	int n_measured;   // tactics timed in this build
 	int n_cache_hits; // operations decided by the timing cache
+	int n_islands;    // nodes that an accelerator leaves to the cpu's kernels, between copies
 };
 
 struct pk_loaded_info {

@@ -145,6 +145,8 @@ static void pk_camera_on_copied(void *ctx)
 static void pk_camera_on_encoded(void *ctx, const struct pk_relay_unit *unit)
 {
 	struct pk_camera *camera = ctx;
+	// Decoders are where broken streams do harm: also the first picture has a name to it.
+	pk_blackbox_enter(PK_BLACKBOX_CAMERA, NULL, camera->name, NULL);
 	pk_relay_publish(camera->station->relay, unit);
 }
 

@@ -163,7 +163,7 @@ static void pk_infer_announce(struct pk_infer *infer, struct pk_infer_work *work
 	struct pk_model_slot *slot = work->route.slot;
 	pthread_mutex_lock(&infer->lock);
 	bool announce = slot->announce && slot->serving == work->serving;
-	int64_t gap_ns = slot->last_result_ns ? now_ns - slot->last_result_ns : 0;
+	int64_t gap_ns = slot->last_result_ns ? now_ns - slot->last_result_ns : -1;
 	slot->last_result_ns = now_ns;
 	if (announce)
 		slot->announce = false;

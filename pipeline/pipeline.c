@@ -140,7 +140,8 @@ int pk_pipeline_assign(
 	if (!slot)
 		return pk_fail(err, -ENOENT, "there is no model `%s`", assignment->model);
 	struct pk_serving *serving = NULL, *retired = NULL;
-	int r = pk_serving_create(assignment, slot->conf, pipeline->pool, &serving, err);
+	int r = pk_serving_create(
+		assignment, slot->conf, pipeline->pool, &pipeline->events, &serving, err);
 	if (r < 0) {
 		pk_err_prefix(err, "model `%s`", assignment->model);
 		return r;

@@ -21,6 +21,14 @@ enum pk_camera_state {
 };
 const char *pk_camera_state_name(enum pk_camera_state state);
 
+// How far the loading of an engine is.
+enum pk_load_phase {
+	PK_LOAD_READ,    // its file is read and checked
+	PK_LOAD_PREPARE, // memory and kernels are made ready
+	PK_LOAD_RUN,     // it runs for the first time
+};
+const char *pk_load_phase_name(enum pk_load_phase phase); // "read", "prepare", "run"
+
 // Called on the pipeline's own threads; must not block. Each may be NULL. Strings are valid during
 // the call.
 struct pk_pipeline_events {
@@ -33,8 +41,12 @@ struct pk_pipeline_events {
 	// until another assignment comes.
 	void (*model_fault)(void *ctx, const char *model, int code, const char *cause);
 	// An assignment took effect: the first frame after it has been inferred (gap_ns: time
-	// between the last result of the old engine and the first of the new one, of any camera).
+	// between the last result of the old engine and the first of the new one, of any camera;
+	// -1: this process had none before).
 	void (*model_serving)(void *ctx, const char *model, const char *rung, int64_t gap_ns);
+	// An assignment goes on: what is done with the engine now (pk_load_phase). On the thread
+	// that assigns.
+	void (*loading)(void *ctx, const char *model, enum pk_load_phase phase);
 	// A sink cannot deliver (code: negative errno, once until it recovers) or does again (0).
 	void (*sink_fault)(void *ctx, const char *sink, int code, const char *cause);
 	void *ctx;

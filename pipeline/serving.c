@@ -65,10 +65,26 @@ static int pk_serving_warm_up(struct pk_serving *serving, struct pk_err *err)
 	return r;
 }
 
+const char *pk_load_phase_name(enum pk_load_phase phase)
+{
+	static const char *const names[] = {
+		[PK_LOAD_READ] = "read", [PK_LOAD_PREPARE] = "prepare", [PK_LOAD_RUN] = "run"};
+	return (size_t)phase < PK_ARRAY_LEN(names) ? names[phase] : "?";
+}
+
+static void pk_serving_tell(
+	const struct pk_pipeline_events *events, const char *model, enum pk_load_phase phase)
+{
+	if (events->loading)
+		events->loading(events->ctx, model, phase);
+}
+
 static int pk_serving_load(struct pk_serving *serving, const struct pk_assignment *assignment,
-	double conf, struct pk_cpu_pool *pool, struct pk_err *err)
+	double conf, struct pk_cpu_pool *pool, const struct pk_pipeline_events *events,
+	struct pk_err *err)
 {
 	enum pk_mismatch mismatch = PK_MATCH;
+	pk_serving_tell(events, assignment->model, PK_LOAD_READ);
 	int r = pk_engine_load(
 		assignment->engine_path, assignment->engine_key, &serving->engine, &mismatch, err);
 	if (r < 0)
@@ -78,11 +94,16 @@ static int pk_serving_load(struct pk_serving *serving, const struct pk_assignmen
 	r = pk_serving_read_card(serving, err);
 	if (r == 0)
 		r = pk_serving_check(serving, conf, err);
-	if (r == 0)
-		r = pk_context_create(serving->engine, 1, &serving->context, err);
+	if (r < 0)
+		return r;
+	pk_serving_tell(events, assignment->model, PK_LOAD_PREPARE);
+	r = pk_context_create(serving->engine, 1, &serving->context, err);
 	if (r == 0)
 		r = pk_context_set_pool(serving->context, pool, err);
-	return r < 0 ? r : pk_serving_warm_up(serving, err);
+	if (r < 0)
+		return r;
+	pk_serving_tell(events, assignment->model, PK_LOAD_RUN);
+	return pk_serving_warm_up(serving, err);
 }
 
 static void pk_serving_set_text(struct pk_serving *serving, const struct pk_assignment *a)
@@ -97,14 +118,14 @@ static void pk_serving_set_text(struct pk_serving *serving, const struct pk_assi
 }
 
 int pk_serving_create(const struct pk_assignment *assignment, double conf, struct pk_cpu_pool *pool,
-	struct pk_serving **out, struct pk_err *err)
+	const struct pk_pipeline_events *events, struct pk_serving **out, struct pk_err *err)
 {
 	pk_auto(pk_serving) serving = calloc(1, sizeof(*serving));
 	if (!serving)
 		return pk_fail(err, -ENOMEM, "out of memory");
 	pk_serving_set_text(serving, assignment);
 	if (assignment->engine_path) {
-		int r = pk_serving_load(serving, assignment, conf, pool, err);
+		int r = pk_serving_load(serving, assignment, conf, pool, events, err);
 		if (r < 0)
 			return r;
 	}

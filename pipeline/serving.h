@@ -35,10 +35,11 @@ struct pk_serving {
 };
 
 // Loads the engine, checks its card against it and runs it once, so that the first frame finds
-// everything warm. conf < 0: the card's. Errors as pk_pipeline_assign. Any one thread.
-// pool: host threads for the engine (borrowed), or NULL.
+// everything warm. conf < 0: the card's. pool: host threads for the engine (borrowed), or NULL.
+// events: its `loading` is told how far it is. Errors as pk_pipeline_assign. Any one thread.
 int pk_serving_create(const struct pk_assignment *assignment, double conf, struct pk_cpu_pool *pool,
-	struct pk_serving **out, struct pk_err *err) pk_must_check;
+	const struct pk_pipeline_events *events, struct pk_serving **out, struct pk_err *err)
+	pk_must_check;
 void pk_serving_destroy(struct pk_serving *serving);
 PK_DEFINE_AUTO(pk_serving, pk_serving_destroy);
 

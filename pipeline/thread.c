@@ -6,13 +6,25 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/attr.h"
 #include "base/clock.h"
+
+// All but those that a thread brings upon itself: where they are blocked the process ends without
+// a word of who it was (base/blackbox.h).
+static void pk_thread_block_signals(sigset_t *before)
+{
+	static const int own[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP};
+	sigset_t all;
+	sigfillset(&all);
+	for (size_t i = 0; i < PK_ARRAY_LEN(own); i++)
+		sigdelset(&all, own[i]);
+	pthread_sigmask(SIG_SETMASK, &all, before);
+}
 
 int pk_thread_start(pthread_t *out, const char *name, void *(*run)(void *), void *arg)
 {
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	sigset_t before;
+	pk_thread_block_signals(&before);
 	int r = pthread_create(out, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (r != 0)

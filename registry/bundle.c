@@ -122,6 +122,9 @@ static int collect(struct bundle *bundle, struct pk_err *err)
 	if (rc == 0)
 		rc = add_input(
 			bundle, options->card_path, PK_BUNDLE_CARD, PK_MEDIA_WEIGHT_CONFIG, err);
+	if (rc == 0 && options->calibration_path)
+		rc = add_input(bundle, options->calibration_path, PK_BUNDLE_CALIBRATION,
+			PK_MEDIA_WEIGHT_CONFIG, err);
 	return rc < 0 ? rc : collect_golden(bundle, err);
 }
 

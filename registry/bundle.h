@@ -10,13 +10,15 @@
 #include "base/err.h"
 
 // The names of the files inside the artifact; golden samples keep their own.
-#define PK_BUNDLE_ONNX "model.onnx"
-#define PK_BUNDLE_CARD "card.yaml"
+#define PK_BUNDLE_ONNX        "model.onnx"
+#define PK_BUNDLE_CARD        "card.yaml"
+#define PK_BUNDLE_CALIBRATION "calibration.json"
 
 struct pk_bundle_options {
-	const char *onnx_path;  // required
-	const char *card_path;  // required; checking it is the caller's
-	const char *golden_dir; // every file in it (hidden ones not), no subfolders; or NULL
+	const char *onnx_path;        // required
+	const char *card_path;        // required; checking it is the caller's
+	const char *calibration_path; // what `picketctl engine calibrate` wrote for it; or NULL
+	const char *golden_dir;       // every file in it (hidden ones not), no subfolders; or NULL
 	const char *const *golden_paths; // further golden samples, n_golden_paths of them
 	size_t n_golden_paths;
 	const char *name;    // of the model, also dev.picket.model.name; or NULL

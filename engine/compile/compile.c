@@ -138,6 +138,7 @@ static int tune(struct build *build, struct pk_err *err)
 	int r = build->runtime->build(&job, build->writer, err);
 	build->report->n_measured = job.n_measured;
 	build->report->n_cache_hits = job.n_cache_hits;
+	build->report->n_islands = job.n_islands;
 	build->report->n_layers = build->model.graph->n_nodes;
 	build->judged_as =
 		is_quantized(build->model.graph) ? PK_PRECISION_INT8 : build->options->precision;

@@ -46,9 +46,9 @@ static int64_t timed_run(struct pk_measure *measure, void (*run)(void *ctx), voi
 {
 	memset(measure->evict, ++measure->round, EVICT_BYTES);
 	__asm__ volatile("" : : "r"(measure->evict) : "memory");
-	int64_t start = pk_now_ns();
+	int64_t start = pk_thread_cpu_ns();
 	run(ctx);
-	return pk_now_ns() - start;
+	return pk_thread_cpu_ns() - start;
 }
 
 double pk_measure_run(

@@ -11,14 +11,15 @@
 #include "base/fs.h"
 #include "base/json.h"
 
-#define MAX_FILE_BYTES (16u << 20)
+#define MAX_FILE_BYTES (64u << 20)
 #define MAX_RECORDS    100000u
 
 struct record {
 	char *op_key;
 	char *tactic;
 	double us;
-	char *key; // op_key + '\n' + tactic: the table's key
+	char *plan; // not NULL: this tactic won, and how it is made again
+	char *key;  // op_key + '\n' + tactic: the table's key
 	UT_hash_handle hh;
 };
 
@@ -39,6 +40,7 @@ static void free_record(struct record *record)
 {
 	free(record->op_key);
 	free(record->tactic);
+	free(record->plan);
 	free(record->key);
 	free(record);
 }
@@ -81,19 +83,67 @@ int pk_timing_cache_put(
 	return 0;
 }
 
+static struct record *find(
+	const struct pk_timing_cache *cache, const char *op_key, const char *tactic)
+{
+	pk_auto_free char *key = join_key(op_key, tactic);
+	struct record *found = NULL;
+	if (key)
+		HASH_FIND_STR(cache->records, key, found);
+	return found;
+}
+
+bool pk_timing_cache_winner(const struct pk_timing_cache *cache, const char *op_key,
+	const char **tactic, const char **plan)
+{
+	const struct record *record = find(cache, op_key, "");
+	const struct record *winner =
+		record && record->plan ? find(cache, op_key, record->plan) : NULL;
+	if (!winner || !winner->plan)
+		return false;
+	*tactic = winner->tactic;
+	*plan = winner->plan;
+	return true;
+}
+
+// A record without a tactic names the winner; the winner's own record holds the plan.
+static int put_plan(
+	struct pk_timing_cache *cache, const char *op_key, const char *tactic, const char *plan)
+{
+	struct record *record = find(cache, op_key, tactic);
+	char *copy = record ? strdup(plan) : NULL;
+	if (!copy)
+		return -ENOMEM;
+	free(record->plan);
+	record->plan = copy;
+	cache->changed = true;
+	return 0;
+}
+
+int pk_timing_cache_put_winner(
+	struct pk_timing_cache *cache, const char *op_key, const char *tactic, const char *plan)
+{
+	double us = pk_timing_cache_get(cache, op_key, tactic);
+	int r = us < 0 ? -ENOENT : pk_timing_cache_put(cache, op_key, "", us);
+	if (r == 0)
+		r = put_plan(cache, op_key, tactic, plan);
+	return r < 0 ? r : put_plan(cache, op_key, "", tactic);
+}
+
 static bool read_record(struct pk_timing_cache *cache, const char *line, size_t n)
 {
 	pk_auto_json json = NULL;
-	const char *op_key = NULL, *tactic = NULL;
+	const char *op_key = NULL, *tactic = NULL, *plan = NULL;
 	double us = -1;
 	if (pk_json_parse(line, n, "timing cache", &json, NULL) < 0 ||
 		pk_json_get_str(json, "op", &op_key, NULL) < 0 ||
 		pk_json_get_str(json, "tactic", &tactic, NULL) < 0 ||
 		pk_json_get_num(json, "us", &us, NULL) < 0)
 		return false;
-	if (!(us >= 0 && us < 1e9))
+	if (!(us >= 0 && us < 1e9) || pk_json_opt_str(json, "plan", &plan, NULL) < 0 ||
+		pk_timing_cache_put(cache, op_key, tactic, us) < 0)
 		return false;
-	return pk_timing_cache_put(cache, op_key, tactic, us) == 0;
+	return !plan || put_plan(cache, op_key, tactic, plan) == 0;
 }
 
 static bool header_fits(const struct pk_timing_cache *cache, const char *line, size_t n)
@@ -177,6 +227,10 @@ int pk_timing_cache_save(struct pk_timing_cache *cache, struct pk_err *err)
 		pk_buf_json_string(&out, record->op_key);
 		pk_buf_str(&out, ",\"tactic\":");
 		pk_buf_json_string(&out, record->tactic);
+		if (record->plan) {
+			pk_buf_str(&out, ",\"plan\":");
+			pk_buf_json_string(&out, record->plan);
+		}
 		pk_buf_printf(&out, ",\"us\":%.3f}\n", record->us);
 	}
 	if (pk_buf_error(&out) < 0)

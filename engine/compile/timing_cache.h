@@ -3,6 +3,7 @@
 // Wrong, torn or foreign content is a miss, never an error.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/attr.h"
@@ -22,6 +23,13 @@ double pk_timing_cache_get(
 	const struct pk_timing_cache *cache, const char *op_key, const char *tactic);
 int pk_timing_cache_put(
 	struct pk_timing_cache *cache, const char *op_key, const char *tactic, double us);
+// The tactic that was chosen for an operation once all were measured, and what makes it again
+// without a search (a cuDNN plan's JSON; "" when nothing does). Both are kept beside its time and
+// valid until the next put. False: not known.
+bool pk_timing_cache_winner(const struct pk_timing_cache *cache, const char *op_key,
+	const char **tactic, const char **plan);
+int pk_timing_cache_put_winner(
+	struct pk_timing_cache *cache, const char *op_key, const char *tactic, const char *plan);
 // Writes the file atomically when something was put since the last time.
 int pk_timing_cache_save(struct pk_timing_cache *cache, struct pk_err *err);
 size_t pk_timing_cache_len(const struct pk_timing_cache *cache);

@@ -4,17 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/compile/memory_plan.h"
-#include "engine/compile/weights.h"
+#include "engine/compile/timing_cache.h"
+#include "engine/cpu/confirm.h"
 #include "engine/cpu/exec.h"
 #include "engine/cpu/kernel.h"
 #include "engine/cpu/kernels/block.h"
 #include "engine/cpu/layout.h"
 #include "engine/cpu/tune.h"
+#include "engine/cpu/write.h"
 #include "engine/isa.h"
 #include "engine/runtime.h"
-
-#define MAX_PLAN_BYTES (64u << 20)
 
 #if defined(__x86_64__)
 #define ARCHITECTURE "x86-64"
@@ -73,36 +72,19 @@ static void elide_packed(struct pk_graph *graph)
 	}
 }
 
-static int write_memory_plan(struct pk_plan_writer *writer, struct pk_err *err)
-{
-	// Planned on the graph as it will be loaded: value ids are those of the text.
-	pk_auto(pk_graph) graph = NULL;
-	struct pk_memory_plan plan;
-	int r = pk_weights_reload(writer, &graph, err);
-	if (r == 0)
-		r = pk_memory_plan_make(graph, &pk_cpu_memory_rules, &plan, err);
-	if (r < 0)
-		return r;
-	pk_auto_buf struct pk_buf bytes;
-	pk_buf_init(&bytes, MAX_PLAN_BYTES);
-	r = pk_memory_plan_write(&plan, &bytes);
-	pk_memory_plan_finish(&plan);
-	if (r == 0)
-		r = pk_plan_writer_add(writer, PK_SECTION_MEMPLAN, bytes.data, bytes.len);
-	return r < 0 ? pk_fail(err, r, "memory plan: %s", strerror(-r)) : 0;
-}
-
 static int cpu_build(
 	struct pk_runtime_build *build, struct pk_plan_writer *writer, struct pk_err *err)
 {
 	int r = pk_cpu_layout(build->graph, pk_block_preferred(), err);
 	if (r == 0)
 		r = pk_cpu_tune(build, err);
+	if (r == 0 && build->opt_level > 1)
+		r = pk_cpu_confirm(build, err);
+	(void)pk_timing_cache_save(build->timing, NULL);
 	if (r < 0)
 		return r;
 	elide_packed(build->graph);
-	r = pk_weights_write(build->graph, PK_CPU_ALIGN, writer, err);
-	return r < 0 ? r : write_memory_plan(writer, err);
+	return pk_cpu_write(build->graph, writer, err);
 }
 
 const struct pk_runtime_ops pk_cpu_runtime = {

@@ -350,6 +350,13 @@ int pk_cpu_wait(void *opaque, int slot_idx, struct pk_err *err)
 	return 0;
 }
 
+// Alone, what other processes take from this one does not count; threads together are timed by the
+// wall.
+static int64_t profile_now_ns(const struct context *context)
+{
+	return context->pool ? pk_now_ns() : pk_thread_cpu_ns();
+}
+
 int pk_cpu_profile(void *opaque, int slot_idx, int64_t *ns, int n_nodes, struct pk_err *err)
 {
 	struct context *context = opaque;
@@ -359,10 +366,10 @@ int pk_cpu_profile(void *opaque, int slot_idx, int64_t *ns, int n_nodes, struct 
 	uint64_t mode = pk_float_mode_flush();
 	for (int i = 0; i < n_nodes; i++) {
 		const struct pk_cpu_kernel *kernel = context->loaded->steps[i].kernel;
-		int64_t start = pk_now_ns();
+		int64_t start = profile_now_ns(context);
 		if (kernel)
 			kernel->run(&slot->calls[i]);
-		ns[i] = pk_now_ns() - start;
+		ns[i] = profile_now_ns(context) - start;
 	}
 	pk_float_mode_restore(mode);
 	return 0;

@@ -37,8 +37,8 @@ struct pk_cpu_kernel {
 	// Output element i may lie where element i of an equally long operand lies (elementwise
 	// rows); operands may already lie at their place in the output (concat).
 	bool in_place;
-	// supports() and run() know of layouts (engine/ir/layout.h). The other rows get only nodes for
-	// which layouts are transparent: pk_cpu_kernel_supports() sees to it.
+	// supports() and run() know of layouts (engine/ir/layout.h). The other rows get only nodes
+	// for which layouts are transparent: pk_cpu_kernel_supports() sees to it.
 	bool blocked;
 	// Looks at types, shapes and attributes only. Must refuse everything run() cannot do right:
 	// the node may come from a damaged engine file (it passed the verifier, no more).

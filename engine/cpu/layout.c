@@ -37,8 +37,7 @@ static struct pk_value *add_reorder(
 	struct layouter *l, struct pk_value *value, int block, struct pk_node *before)
 {
 	struct pk_err ignored = {0};
-	struct pk_node *node =
-		pk_graph_new_node(l->graph, PK_OP_REORDER, "", &value, 1, before);
+	struct pk_node *node = pk_graph_new_node(l->graph, PK_OP_REORDER, "", &value, 1, before);
 	if (!node || pk_graph_finish_node(l->graph, node, NULL, 1, NULL, &ignored) < 0)
 		return NULL;
 	struct pk_value *twin = node->outputs[0];
@@ -89,8 +88,7 @@ static bool draft_runs(struct draft *draft, const struct pk_node *node)
 			!pk_layout_block_fits(value->dtype, &value->shape, draft->blocks[i]))
 			return false;
 	}
-	const struct pk_cpu_kernel *kernel = pk_cpu_kernel_default(&draft->node);
-	return kernel && kernel->rank > 0;
+	return pk_cpu_kernel_default(&draft->node) != NULL;
 }
 
 static bool is_picture(const struct pk_value *value)

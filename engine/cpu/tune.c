@@ -14,15 +14,16 @@
 #include "engine/cpu/kernel.h"
 #include "engine/ir/layout.h"
 
-#define MAX_TACTICS   16
 #define TACTIC_BUDGET (30 * PK_NS_PER_MS)
 #define MAX_KEY_BYTES 8192
 #define SAVE_EVERY    8 // measurements between saves, so that a killed build resumes cheaply
 
-static int collect_tactics(const struct pk_node *node, const struct pk_cpu_kernel **tactics)
+int pk_cpu_tactics(
+	const struct pk_node *node, const struct pk_cpu_kernel *tactics[PK_CPU_MAX_TACTICS])
 {
 	int n = 0;
-	for (const struct pk_cpu_kernel *const *k = pk_cpu_kernels; *k && n < MAX_TACTICS; k++) {
+	for (const struct pk_cpu_kernel *const *k = pk_cpu_kernels; *k && n < PK_CPU_MAX_TACTICS;
+		k++) {
 		if (pk_cpu_kernel_supports(*k, node))
 			tactics[n++] = *k;
 	}
@@ -184,10 +185,12 @@ static int choose(struct tuner *tuner, const struct pk_node *node,
 	return r;
 }
 
-static int pack_weights(struct pk_graph *graph, struct pk_node *node,
-	const struct pk_cpu_kernel *kernel, struct pk_err *err)
+int pk_cpu_use(struct pk_graph *graph, struct pk_node *node, const struct pk_cpu_kernel *kernel,
+	struct pk_err *err)
 {
 	size_t bytes = kernel->pack_bytes ? kernel->pack_bytes(node) : 0;
+	if (node->kernel && strcmp(node->kernel, kernel->name) == 0)
+		return 0;
 	node->kernel = kernel->name;
 	node->packed = NULL;
 	node->packed_bytes = 0;
@@ -205,9 +208,9 @@ static int pack_weights(struct pk_graph *graph, struct pk_node *node,
 
 static int tune_node(struct tuner *tuner, struct pk_node *node, struct pk_err *err)
 {
-	const struct pk_cpu_kernel *tactics[MAX_TACTICS];
+	const struct pk_cpu_kernel *tactics[PK_CPU_MAX_TACTICS];
 	const struct pk_cpu_kernel *best = NULL;
-	int n = collect_tactics(node, tactics);
+	int n = pk_cpu_tactics(node, tactics);
 	if (n == 0)
 		return pk_fail(err, -ENOTSUP,
 			"node `%s` (%s): the cpu runtime has no kernel for it", node->name,
@@ -219,7 +222,7 @@ static int tune_node(struct tuner *tuner, struct pk_node *node, struct pk_err *e
 		r = choose(tuner, node, tactics, n, &best);
 	if (r < 0)
 		return pk_fail(err, r, "node `%s`: %s", node->name, strerror(-r));
-	return pack_weights(tuner->build->graph, node, best, err);
+	return pk_cpu_use(tuner->build->graph, node, best, err);
 }
 
 int pk_cpu_tune(struct pk_runtime_build *build, struct pk_err *err)
@@ -243,6 +246,5 @@ int pk_cpu_tune(struct pk_runtime_build *build, struct pk_err *err)
 		}
 	}
 	pk_buf_finish(&tuner.key);
-	(void)pk_timing_cache_save(build->timing, NULL);
 	return r;
 }

@@ -9,6 +9,7 @@
 #include "engine/cuda/exec.h"
 #include "engine/cuda/layout.h"
 #include "engine/cuda/loaded.h"
+#include "engine/engine.h"
 
 struct slot {
 	struct pk_cuda_addresses *at; // by step
@@ -280,18 +281,13 @@ static int capture(const struct context *context, struct slot *slot, struct pk_e
 	return r;
 }
 
-static bool is_lost(int r)
-{
-	return r == -ENOTRECOVERABLE || r == -ETIME;
-}
-
 // A driver or library that cannot capture costs speed, not the engine.
 static int capture_runs(struct context *context, struct pk_err *err)
 {
 	for (int i = 0; i < context->n_slots; i++) {
 		struct slot *slot = &context->slots[i];
 		int r = capture(context, slot, err);
-		if (is_lost(r))
+		if (pk_engine_is_lost(r))
 			return r;
 		if (r < 0)
 			slot->run = NULL;

@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/compile/timing_cache.h"
 #include "engine/compile/weights.h"
 #include "engine/cuda/driver.h"
 #include "engine/cuda/exec.h"
+#include "engine/cuda/lab.h"
 #include "engine/cuda/lower.h"
 #include "engine/cuda/memory.h"
+#include "engine/cuda/tune.h"
 #include "engine/runtime.h"
 
 #define MAX_PLAN_BYTES (64u << 20)
@@ -45,8 +48,8 @@ static int write_memory_plan(
 	return r < 0 ? pk_fail(err, r, "memory plan: %s", strerror(-r)) : 0;
 }
 
-static int lower_graph(struct pk_runtime_build *build, struct pk_plan_writer *writer,
-	struct pk_cuda *cuda, struct pk_err *err)
+static int lower_graph(struct pk_runtime_build *build, struct pk_cuda *cuda,
+	const struct pk_cuda_chooser *chooser, struct pk_plan_writer *writer, struct pk_err *err)
 {
 	pk_cleanup(pk_cuda_steps_finish) struct pk_cuda_steps steps = {0};
 	pk_auto_buf struct pk_buf code;
@@ -55,10 +58,23 @@ static int lower_graph(struct pk_runtime_build *build, struct pk_plan_writer *wr
 	if (r == 0)
 		r = pk_cuda_steps_init(&steps, build->graph, build->float_type, err);
 	if (r == 0)
-		r = pk_cuda_lower(build, cuda, &steps, &code, err);
+		r = pk_cuda_lower(build, cuda, chooser, &steps, &code, err);
 	if (r == 0 && pk_plan_writer_add(writer, PK_SECTION_KERNELS, code.data, code.len) < 0)
 		r = pk_fail(err, -ENOMEM, "out of memory");
 	return r < 0 ? r : pk_weights_write(build->graph, FILE_ALIGN, writer, err);
+}
+
+int pk_cuda_build_by(struct pk_runtime_build *build, struct pk_cuda *cuda,
+	const struct pk_cuda_chooser *chooser, struct pk_plan_writer *writer, struct pk_err *err)
+{
+	int r = lower_graph(build, cuda, chooser, writer, err);
+	return r < 0 ? r : write_memory_plan(build->float_type, writer, err);
+}
+
+static int choose_by_trial(void *ctx, const struct pk_cuda_call *call,
+	struct pk_cuda_choice *choice, struct pk_err *err)
+{
+	return pk_cuda_tune(ctx, call, choice, err);
 }
 
 static int cuda_build(
@@ -68,9 +84,17 @@ static int cuda_build(
 	int r = pk_cuda_open(&cuda, err);
 	if (r == 0)
 		r = pk_cuda_retain(cuda, err);
-	if (r == 0)
-		r = lower_graph(build, writer, cuda, err);
-	return r < 0 ? r : write_memory_plan(build->float_type, writer, err);
+	if (r < 0)
+		return r;
+	struct pk_cuda_lab *lab = pk_cuda_lab_create(cuda);
+	struct pk_cuda_tuner tuner = {.lab = lab, .build = build};
+	const struct pk_cuda_chooser chooser = {choose_by_trial, &tuner};
+	if (!lab)
+		return pk_fail(err, -ENOMEM, "out of memory");
+	r = pk_cuda_build_by(build, cuda, build->opt_level > 0 ? &chooser : NULL, writer, err);
+	pk_cuda_lab_destroy(lab);
+	(void)pk_timing_cache_save(build->timing, NULL);
+	return r;
 }
 
 const struct pk_runtime_ops pk_cuda_runtime = {

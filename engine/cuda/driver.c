@@ -147,6 +147,8 @@ void pk_cuda_close(struct pk_cuda *cuda)
 		(void)cuda->cudnn.destroy(cuda->handle);
 	if (cuda->context)
 		(void)cuda->driver.primary_ctx_release(cuda->ordinal);
+	for (int i = 0; i < PK_CUDA_MAX_SOURCES; i++)
+		pk_buf_finish(&cuda->cubins[i]);
 	free(cuda);
 }
 

@@ -8,12 +8,14 @@
 #include <stdint.h>
 
 #include "base/attr.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "engine/cuda/abi.h"
 #include "engine/cuda/status.h"
 #include "engine/runtime.h"
 
 #define PK_CUDA_DRIVER_FLOOR 11040 // cuDriverGetVersion: CUDA 11.4
+#define PK_CUDA_MAX_SOURCES  32    // texts that are remembered as cubins
 #define PK_CUDNN_FLOOR       8900  // cudnnGetVersion: 8.9.0
 
 struct pk_cuda_device {
@@ -36,6 +38,8 @@ struct pk_cuda {
 	struct pk_cuda_device device;
 	struct pk_cu_context *context;   // primary, retained; NULL before pk_cuda_retain
 	struct pk_cudnn_context *handle; // NULL before pk_cuda_cudnn_handle
+	// Cubins made so far, by position in pk_cuda_sources: tuning needs each many times.
+	struct pk_buf cubins[PK_CUDA_MAX_SOURCES];
 };
 
 // Opens the libraries, holds their versions against the floors and describes the first device.

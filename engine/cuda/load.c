@@ -86,22 +86,31 @@ static int load_module(struct pk_cuda_loaded *loaded, const struct pk_cuda_bytes
 	return r;
 }
 
-static bool launch_fits(const struct pk_cuda_launch *launch, const struct pk_node *node)
+static bool in_range(uint64_t v, uint64_t low, uint64_t high)
 {
-	uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
-	bool sizes = threads >= 1 && threads <= MAX_THREADS && launch->grid[0] >= 1 &&
-		     launch->grid[0] <= INT32_MAX && launch->grid[1] >= 1 &&
-		     launch->grid[1] <= MAX_GRID_YZ && launch->grid[2] >= 1 &&
-		     launch->grid[2] <= MAX_GRID_YZ && launch->shared_bytes <= MAX_SHARED_BYTES &&
-		     launch->n_pointers <= PK_CUDA_MAX_POINTERS &&
-		     launch->params_bytes <= PK_CUDA_MAX_PARAMS;
-	for (int i = 0; sizes && i < launch->n_pointers; i++) {
+	return v >= low && v <= high;
+}
+
+static bool pointers_fit(const struct pk_cuda_launch *launch, const struct pk_node *node)
+{
+	if (!in_range((uint64_t)launch->n_pointers, 0, PK_CUDA_MAX_POINTERS))
+		return false;
+	for (int i = 0; i < launch->n_pointers; i++) {
 		const struct pk_cuda_pointer *p = &launch->pointers[i];
 		if ((p->kind == PK_CUDA_INPUT && p->idx >= node->n_inputs) ||
 			(p->kind == PK_CUDA_OUTPUT && p->idx >= node->n_outputs))
 			return false;
 	}
-	return sizes;
+	return true;
+}
+
+static bool launch_fits(const struct pk_cuda_launch *launch, const struct pk_node *node)
+{
+	const uint32_t *block = launch->block, *grid = launch->grid;
+	return in_range((uint64_t)block[0] * block[1] * block[2], 1, MAX_THREADS) &&
+	       in_range(grid[0], 1, INT32_MAX) && in_range(grid[1], 1, MAX_GRID_YZ) &&
+	       in_range(grid[2], 1, MAX_GRID_YZ) && launch->shared_bytes <= MAX_SHARED_BYTES &&
+	       launch->params_bytes <= PK_CUDA_MAX_PARAMS && pointers_fit(launch, node);
 }
 
 static int count_launches(const struct pk_cuda_call *call, const struct pk_cuda_row *row)

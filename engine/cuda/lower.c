@@ -94,36 +94,47 @@ struct lowerer {
 	struct pk_runtime_build *build;
 	struct pk_cuda *cuda;
 	struct pk_cuda_steps *steps;
+	const struct pk_cuda_chooser *chooser; // NULL: by rank
 	struct pk_buf *code;
 	struct pk_buf piece;
+	struct pk_cuda_choice choice;
 };
 
-static int add_plan(struct lowerer *l, int at, const struct pk_cuda_row *row, struct pk_err *err)
+int pk_cuda_choose_by_rank(struct pk_cuda *cuda, const struct pk_cuda_call *call,
+	struct pk_cuda_choice *choice, struct pk_err *err)
+{
+	const struct pk_cuda_row *row = pk_cuda_row_next(call, INT_MAX);
+	int r = 0;
+	pk_buf_clear(&choice->json);
+	while (row && row->plan &&
+		(r = row->plan->build(call, cuda, &choice->json, err)) == -ENOTSUP) {
+		pk_buf_clear(&choice->json);
+		row = pk_cuda_row_next(call, row->rank);
+	}
+	choice->row = row;
+	return row && row->plan ? r : 0;
+}
+
+static int add_plan(struct lowerer *l, int at, struct pk_err *err)
 {
 	char name[PK_CUDA_PIECE_NAME];
-	pk_buf_clear(&l->piece);
-	int r = row->plan->build(&l->steps->items[at].call, l->cuda, &l->piece, err);
-	if (r < 0)
-		return r;
 	snprintf(name, sizeof(name), "#%d", at);
-	r = pk_cuda_section_add(l->code, name, l->piece.data, l->piece.len);
+	int r = pk_cuda_section_add(l->code, name, l->choice.json.data, l->choice.json.len);
 	return r < 0 ? pk_fail(err, r, "device code: %s", strerror(-r)) : 0;
 }
 
-// The first row, best first, that takes the step; NULL in step->row: none does.
 static int choose_row(struct lowerer *l, int at, struct pk_err *err)
 {
 	struct pk_cuda_step *step = &l->steps->items[at];
-	const struct pk_cuda_row *row = pk_cuda_row_next(&step->call, INT_MAX);
-	int r = 0;
-	while (row && row->plan && (r = add_plan(l, at, row, err)) == -ENOTSUP)
-		row = pk_cuda_row_next(&step->call, row->rank);
-	if (!row || !row->plan)
-		r = 0;
-	step->row = row;
-	if (row)
-		step->kind = row->plan ? PK_CUDA_STEP_PLAN : PK_CUDA_STEP_KERNELS;
-	return r;
+	int r = l->chooser ? l->chooser->choose(l->chooser->ctx, &step->call, &l->choice, err)
+			   : pk_cuda_choose_by_rank(l->cuda, &step->call, &l->choice, err);
+	if (r < 0)
+		return r;
+	step->row = l->choice.row;
+	if (!step->row)
+		return 0;
+	step->kind = step->row->plan ? PK_CUDA_STEP_PLAN : PK_CUDA_STEP_KERNELS;
+	return step->row->plan ? add_plan(l, at, err) : 0;
 }
 
 static int choose_island(struct pk_cuda_step *step, struct pk_err *err)
@@ -168,6 +179,7 @@ static int lower_step(struct lowerer *l, int at, struct pk_node *node, struct pk
 	if (r < 0)
 		return r;
 	node->kernel = step->row ? step->row->name : PK_CUDA_ISLAND_NAME;
+	l->build->n_islands += step->kind == PK_CUDA_STEP_ISLAND;
 	return step->row ? pack(l->steps->graph, step, node, err) : 0;
 }
 
@@ -182,17 +194,31 @@ static bool is_used(const struct pk_cuda_steps *steps, const struct pk_cuda_sour
 	return false;
 }
 
+// As compiled before on this device, or now.
+static int cubin_of(struct lowerer *l, const struct pk_cuda_source *source,
+	const struct pk_buf **out, struct pk_err *err)
+{
+	ptrdiff_t at = source - pk_cuda_sources;
+	struct pk_buf *cubin = at < PK_CUDA_MAX_SOURCES ? &l->cuda->cubins[at] : &l->piece;
+	*out = cubin;
+	if (cubin != &l->piece && cubin->len > 0)
+		return 0;
+	pk_buf_finish(cubin);
+	pk_buf_init(cubin, MAX_PIECE_BYTES);
+	return pk_nvrtc_compile(l->cuda, source, cubin, err);
+}
+
 static int add_cubins(struct lowerer *l, struct pk_err *err)
 {
 	int r = 0;
 	for (const struct pk_cuda_source *source = pk_cuda_sources; r == 0 && source->name;
 		source++) {
+		const struct pk_buf *cubin = NULL;
 		if (!is_used(l->steps, source))
 			continue;
-		pk_buf_clear(&l->piece);
-		r = pk_nvrtc_compile(l->cuda, source, &l->piece, err);
+		r = cubin_of(l, source, &cubin, err);
 		if (r == 0 &&
-			pk_cuda_section_add(l->code, source->name, l->piece.data, l->piece.len) < 0)
+			pk_cuda_section_add(l->code, source->name, cubin->data, cubin->len) < 0)
 			r = pk_fail(err, -ENOMEM, "out of memory");
 	}
 	return r;
@@ -222,11 +248,14 @@ static int tell(const struct lowerer *l, int done, const char *what, struct pk_e
 	return 0;
 }
 
-int pk_cuda_lower(struct pk_runtime_build *build, struct pk_cuda *cuda, struct pk_cuda_steps *steps,
-	struct pk_buf *code, struct pk_err *err)
+int pk_cuda_lower(struct pk_runtime_build *build, struct pk_cuda *cuda,
+	const struct pk_cuda_chooser *chooser, struct pk_cuda_steps *steps, struct pk_buf *code,
+	struct pk_err *err)
 {
-	struct lowerer l = {.build = build, .cuda = cuda, .steps = steps, .code = code};
+	struct lowerer l = {
+		.build = build, .cuda = cuda, .steps = steps, .chooser = chooser, .code = code};
 	pk_buf_init(&l.piece, MAX_PIECE_BYTES);
+	pk_buf_init(&l.choice.json, MAX_PIECE_BYTES);
 	int at = 0, r = 0;
 	struct pk_node *node;
 	pk_graph_each_node (node, steps->graph) {
@@ -241,5 +270,6 @@ int pk_cuda_lower(struct pk_runtime_build *build, struct pk_cuda *cuda, struct p
 	if (r == 0)
 		elide_packed(steps);
 	pk_buf_finish(&l.piece);
+	pk_buf_finish(&l.choice.json);
 	return r;
 }

@@ -74,6 +74,7 @@ static int make_taps(
 
 #define WINDOW_BYTES 16
 #define WINDOW_TAPS  4
+#define NO_BYTE      0x80U // in a shuffle: zero
 
 // Fills one window's part; false when a tap lies outside it.
 static bool make_window(struct pk_sampler *s, int first, int n, int components, int row_bytes)
@@ -85,8 +86,8 @@ static bool make_window(struct pk_sampler *s, int first, int n, int components, 
 		int low = s->x.low[i] * components - at, high = s->x.high[i] * components - at;
 		if (high + components > WINDOW_BYTES)
 			return false;
-		w->low[i] = 0x80808000U | (uint32_t)low;
-		w->high[i] = 0x80808000U | (uint32_t)high;
+		w->low[i] = NO_BYTE * 0x01010100U | (uint32_t)low;
+		w->high[i] = NO_BYTE * 0x01010100U | (uint32_t)high;
 	}
 	return true;
 }
@@ -111,6 +112,8 @@ static int make_windows(struct pk_sampler *s, int n, int components, int width)
 	w->high = calloc(padded(n), sizeof(*w->high));
 	if (!w->at || !w->low || !w->high)
 		return -ENOMEM;
+	for (size_t i = (size_t)n; i < padded(n); i++)
+		w->low[i] = w->high[i] = NO_BYTE * 0x01010101U;
 	for (int i = 0; i < n; i += WINDOW_TAPS) {
 		if (!make_window(s, i, PK_MIN(n - i, WINDOW_TAPS), components, row_bytes)) {
 			windows_finish(w);

@@ -102,8 +102,8 @@ static int pk_text_block(struct pk_text_parser *parser, struct pk_text_type *typ
 		return 0;
 	int r = pk_scan_int(scan, &block);
 	if (r == 0 && !pk_layout_block_fits(type->dtype, &type->shape, block))
-		return pk_scan_fail(scan, -EINVAL, "no tensor of blocks of %lld channels",
-			(long long)block);
+		return pk_scan_fail(
+			scan, -EINVAL, "no tensor of blocks of %lld channels", (long long)block);
 	type->block = (int)block;
 	return r;
 }

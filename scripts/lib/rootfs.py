@@ -78,14 +78,48 @@ shift 3
 mkdir -p "$root$inside"
 mount --rbind /dev "$root/dev" && mount -t proc proc "$root/proc" || exit 125
 mount -t tmpfs tmpfs "$root/tmp" && mount --bind "$outside" "$root$inside" || exit 125
+"""
+START = """
 exec chroot "$root" /usr/bin/env -C "$inside" HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
+"""
+# binfmt_misc belongs to a user namespace: programs of the target are started by qemu below this
+# command and nowhere else. All ids are mapped to themselves, from outside. F: qemu is opened now,
+# so each root that a test makes has it; P: the program sees the argv[0] that it was given.
+EMULATED = """
+inner='root=$1 inside=$2
+shift 2
+until grep -q . /proc/self/uid_map && grep -q . /proc/self/gid_map; do sleep 0.02; done
+mount -t binfmt_misc binfmt_misc "$root/proc/sys/fs/binfmt_misc" || exit 125
+printf %s "$PICKET_BINFMT" >"$root/proc/sys/fs/binfmt_misc/register" || exit 125
+unset PICKET_BINFMT
+exec chroot "$root" /usr/bin/env -C "$inside" HOME=/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"'
+unshare -U -m --propagation private sh -c "$inner" sh "$root" "$inside" "$@" &
+child=$!
+for map in uid_map gid_map; do
+	until echo 0 0 4294967295 2>/dev/null >/proc/$child/$map; do
+		kill -0 $child || exit 125
+		sleep 0.02
+	done
+done
+wait $child
 """
 
 
-def run(root, outside, inside, command, **options):
-    """Runs a command in a root, with a folder of the host bound to inside; CompletedProcess."""
-    call = ["unshare", "-m", "--propagation", "private", "sh", "-c", ENTER, "sh"]
-    call += [root, outside, inside] + list(command)
+def binfmt_aarch64(qemu):
+    """The line for /proc/sys/fs/binfmt_misc/register: little-endian 64-bit ELF for aarch64."""
+    magic = r"\x7fELF\x02\x01\x01" + r"\x00" * 9 + r"\x02\x00\xb7\x00"
+    mask = r"\xff" * 7 + r"\x00" + r"\xff" * 8 + r"\xfe\xff\xff\xff"
+    return f":picket-aarch64:M::{magic}:{mask}:{qemu}:PF"
+
+
+def run(root, outside, inside, command, emulate=False, **options):
+    """Runs a command in a root, with a folder of the host bound to inside; CompletedProcess.
+    emulate: it may start programs for aarch64, by the root's qemu."""
+    call = ["unshare", "-m", "--propagation", "private", "sh", "-c"]
+    call += [ENTER + (EMULATED if emulate else START), "sh", root, outside, inside, *command]
+    if emulate:
+        qemu = os.path.join(root, "usr/bin/qemu-aarch64-static")
+        options["env"] = {**options.get("env", os.environ), "PICKET_BINFMT": binfmt_aarch64(qemu)}
     return subprocess.run(call, stdin=subprocess.DEVNULL, check=False, **options)
 
 

@@ -86,7 +86,11 @@ def run_models(models, options, work, notes):
             continue
         with tempfile.TemporaryDirectory(prefix="picket-bench-") as folder:
             for threads in options.threads:
-                row = one_row(model, engine, threads, options, folder, notes)
+                try:
+                    row = one_row(model, engine, threads, options, folder, notes)
+                except contenders.Failed as why:
+                    notes.setdefault(f"{threads} threads", {})[model.name] = str(why)
+                    continue
                 rows.append(row)
                 say(f"bench:   {report.one_line(row)}")
     return rows
@@ -105,7 +109,11 @@ def summary(rows):
         found[f"worst_{threads}t"] = min(ratios, default=None)
     first = [r for r in rows if r["threads"] == 1]
     found["geomean_best_other_1t"] = geomean(
-        [r["ratio_best_other"] for r in first if "ratio_best_other" in r]
+        [
+            r["ratio_best_other"]
+            for r in first
+            if "ratio_best_other" in r and r["precision"] == "fp32"
+        ]
     )
     for name in ("yolov8n", "yolov8n_qdq", "resnet50_qdq"):
         found[f"{name}_1t"] = next((r.get("ratio") for r in first if r["name"] == name), None)
@@ -123,7 +131,7 @@ def parse_args():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--rounds", type=int, help="default: 9, with --quick 3")
     parser.add_argument("--seconds", type=float, default=0.3, help="of each slot")
-    parser.add_argument("--no-extras", action="store_true", help="only the models")
+    parser.add_argument("--extras", action="store_true", help="also with --models all else")
     parser.add_argument("--write-docs", action="store_true", help="although not all models ran")
     options = parser.parse_args()
     build = os.environ.get("PICKET_BUILD", os.path.join(TOP, "build/release"))
@@ -134,7 +142,7 @@ def parse_args():
     options.threads = [int(n) for n in options.threads.split(",")]
     is_whole = not (options.quick or options.models)
     options.write_docs = options.write_docs or is_whole
-    options.no_extras = options.no_extras or bool(options.models)
+    options.extras = options.extras or not options.models
     options.pattern = options.models or (QUICK if options.quick else "")
     unknown = set(options.peers) - set(PEERS)
     if unknown:
@@ -152,9 +160,10 @@ def main():
         sys.exit(f"bench: no model matches {options.pattern}")
     models = entrants.fetch(wanted, work, notes)
     figures = {"machine": report.machine(), "rounds": options.rounds, "notes": notes}
+    figures["n_entrants"] = [len(models), len(entrants.TABLE)]
     figures["models"] = run_models(models, options, work, notes)
     figures.update(summary(figures["models"]))
-    if not options.no_extras:
+    if options.extras:
         figures.update(extras.measure(options, work, notes, say))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as f:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peer: the same job the usual way, OpenCV capture + NumPy + ONNX Runtime. One JSON at the end.
 
-usual_pipeline.py CLIP MODEL SECONDS: plays the clip at its own rate; a frame that is late is not
+usual_pipeline.py CLIP MODEL SECONDS [live]: live: a frame is not decoded before it is due. Plays the clip at its own rate; a frame that is late is not
 waited for, so that a program that cannot keep up falls behind, as such programs do."""
 
 import json
@@ -28,7 +28,7 @@ def letterbox(picture):
     return out
 
 
-def main(clip, model, seconds):
+def main(clip, model, seconds, live):
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
@@ -39,6 +39,8 @@ def main(clip, model, seconds):
     start = cpu = None
     begun = time.monotonic()
     while True:
+        if live and (now := time.monotonic()) < begun + n / RATE:
+            time.sleep(begun + n / RATE - now)
         ok, picture = capture.read()
         if not ok:
             capture.set(cv2.CAP_PROP_POS_FRAMES, 0)
@@ -76,4 +78,4 @@ def main(clip, model, seconds):
 
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+main(sys.argv[1], sys.argv[2], float(sys.argv[3]), "live" in sys.argv[4:])

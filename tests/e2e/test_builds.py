@@ -4,6 +4,8 @@
 
 import json
 import os
+import random
+import struct
 import subprocess
 import sys
 import time
@@ -185,46 +187,102 @@ labels: [red, green, blue]
 """
 
 
-def classifiers_are_judged_by_their_winner():
-    """The mean of each colour is that class's score."""
+def write_colours(node):
+    """class.onnx, class.yaml, golden/: the mean of each colour is that class's score."""
     weights = [
         (3.0 if channel == label else 0.0) / 64**2
         for label in range(3)
         for channel in range(3)
         for _ in range(64 * 64)
     ]
-    nodes = [tiny_model.node("Conv", ["images", "w"], "output0")]
-    body = b"".join(tiny_model.field(1, n) for n in nodes) + tiny_model.field(2, "colours")
-    body += tiny_model.field(
-        5, tiny_model.tensor("w", [3, 3, 64, 64], 1, tiny_model.floats(weights))
-    )
-    body += tiny_model.field(11, tiny_model.value_info("images", [1, 3, 64, 64]))
-    body += tiny_model.field(12, tiny_model.value_info("output0", [1, 3, 1, 1]))
-    opset = tiny_model.field(8, tiny_model.field(1, "") + tiny_model.field(2, 17))
+    field = tiny_model.field
+    body = field(1, tiny_model.node("Conv", ["images", "w"], "output0")) + field(2, "colours")
+    body += field(5, tiny_model.tensor("w", [3, 3, 64, 64], 1, tiny_model.floats(weights)))
+    body += field(11, tiny_model.value_info("images", [1, 3, 64, 64]))
+    body += field(12, tiny_model.value_info("output0", [1, 3, 1, 1]))
+    put(node.root, "class.yaml", CLASSIFIER)
+    with open(node.path("class.onnx"), "wb") as f:
+        f.write(field(1, 8) + field(7, body) + field(8, field(1, "") + field(2, 17)))
+    samples = []
+    for i, label in enumerate(("red", "green", "blue")):
+        picture = bytes(255 if at % 3 == i else 0 for at in range(64 * 64 * 3))
+        os.makedirs(node.path("golden"), exist_ok=True)
+        with open(node.path("golden", label + ".rgb"), "wb") as f:
+            f.write(picture)
+        found = [{"label": label, "box": [0, 0, 64, 64], "score": 0.908}]
+        samples.append({"file": label + ".rgb", "width": 64, "height": 64, "detections": found})
+    put(node.root, "golden/golden.json", json.dumps({"samples": samples}))
+
+
+def inspect_engine(node, other: str = "") -> dict:
+    """What the file says of the engine that serves, once it is another one than before."""
+
+    def engine(status):
+        model = status["models"][0]
+        path = (model["engine"] or {}).get("path", "")
+        return path if model["rung"] == "engine" and path != other else None
+
+    path = node.wait_for(engine, 60, "an engine")
+    return {**json.loads(node.ctl("engine", "inspect", path, "--json").stdout), "path": path}
+
+
+def classifiers_are_judged_by_their_winner():
     with tiny_node(observe="0", start=False) as node:
-        golden, samples = node.path("golden"), []
-        os.makedirs(golden)
-        for i, label in enumerate(("red", "green", "blue")):
-            picture = bytes(255 if at % 3 == i else 0 for at in range(64 * 64 * 3))
-            with open(os.path.join(golden, label + ".rgb"), "wb") as f:
-                f.write(picture)
-            found = [{"label": label, "box": [0, 0, 64, 64], "score": 0.908}]
-            samples.append({"file": label + ".rgb", "width": 64, "height": 64, "detections": found})
-        for name, text in (
-            ("golden/golden.json", json.dumps({"samples": samples})),
-            ("class.yaml", CLASSIFIER),
-        ):
-            with open(node.path(name), "w", encoding="utf-8") as f:
-                f.write(text)
-        with open(node.path("class.onnx"), "wb") as f:
-            f.write(tiny_model.field(1, 8) + tiny_model.field(7, body) + opset)
-        node.pack(node.path("class.onnx"), node.path("class.yaml"), "--golden", golden)
+        write_colours(node)
+        golden = ["--golden", node.path("golden")]
+        node.pack(node.path("class.onnx"), node.path("class.yaml"), *golden)
         node.start()
-        engine = node.wait_rung("tiny", "engine", 60)["engine"]["path"]
-        seen = json.loads(node.ctl("engine", "inspect", engine, "--json").stdout)
-        rows = {row["check"]: row for row in seen["gate"]["checks"]}
+        rows = {row["check"]: row for row in inspect_engine(node)["gate"]["checks"]}
         check(rows["G4"]["state"] == "passed", f"{rows['G4']}")
         check(rows["G5"]["state"] == "passed", f"{rows['G5']}")
+
+
+def write_noise(node) -> list[str]:
+    """noise.onnx, whose layers have something to count, and how to calibrate it."""
+    rng, field = random.Random(8), tiny_model.field
+    first = [rng.uniform(-0.4, 0.4) for _ in range(8 * 3 * 9)]
+    second = [rng.uniform(-0.05, 0.05) for _ in range(6 * 8 * 64)]
+    pads = [tiny_model.ints_attribute("pads", [1, 1, 1, 1])]
+    strides = [tiny_model.ints_attribute("strides", [8, 8])]
+    body = field(1, tiny_model.node("Conv", ["images", "a"], "wide", pads))
+    body += field(1, tiny_model.node("Relu", ["wide"], "up"))
+    body += field(1, tiny_model.node("Conv", ["up", "b"], "grid", strides))
+    body += field(1, tiny_model.node("Reshape", ["grid", "shape"], "output0")) + field(2, "noise")
+    body += field(5, tiny_model.tensor("a", [8, 3, 3, 3], 1, tiny_model.floats(first)))
+    body += field(5, tiny_model.tensor("b", [6, 8, 8, 8], 1, tiny_model.floats(second)))
+    body += field(5, tiny_model.tensor("shape", [3], 7, struct.pack("<3q", 1, 6, 64)))
+    body += field(11, tiny_model.value_info("images", [1, 3, 64, 64]))
+    body += field(12, tiny_model.value_info("output0", [1, 6, 64]))
+    with open(node.path("noise.onnx"), "wb") as f:
+        f.write(field(1, 8) + field(7, body) + field(8, field(1, "") + field(2, 17)))
+    os.makedirs(node.path("samples"))
+    for i in range(8):
+        with open(node.path("samples", f"{i}.rgb"), "wb") as f:
+            f.write(rng.randbytes(64 * 64 * 3))
+    model, card = node.path("noise.onnx"), node.path("tiny.yaml")
+    return ["engine", "calibrate", model, "--card", card, "--samples", node.path("samples")]
+
+
+def int8_where_the_config_and_the_artifact_say_so():
+    with tiny_node(observe="0", more="    precision: int8", start=False) as node:
+        ranges = node.path("calibration.json")
+        made = node.ctl(*write_noise(node), "--method", "minmax", "--out", ranges)
+        check(made.returncode == 0, made.stderr)
+        files = node.path("noise.onnx"), node.path("tiny.yaml")
+        node.pack(*files, "--calibration", ranges)
+        node.start()
+        engine = inspect_engine(node)
+        check(engine["key"]["options"]["precision"] == "int8", f"{engine['key']}")
+        check(engine["gate"]["precision"] == "int8" and engine["gate"]["passed"], engine["gate"])
+        node.configure("0")
+        check(node.ctl("reload").returncode == 0, "reload")
+        other = inspect_engine(node, engine["path"])
+        check(other["key"]["options"]["precision"] == "fp32", f"{other['key']}")
+        node.configure("0", "    precision: int8")
+        check(node.ctl("reload").returncode == 0, "reload")
+        check(inspect_engine(node, other["path"])["path"] == engine["path"], "another engine")
+        node.wait_active(node.pack(*files))
+        node.wait_event("it brings no calibration: its engine is fp32")
 
 
 sys.exit(
@@ -235,5 +293,6 @@ sys.exit(
         heat_holds_builds_and_sheds_load,
         unclean_boots_hold_builds_until_an_operator_says_so,
         classifiers_are_judged_by_their_winner,
+        int8_where_the_config_and_the_artifact_say_so,
     )
 )

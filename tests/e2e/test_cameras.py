@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cameras of every kind against real peers on loopback, and what becomes of each when it fails."""
 
+import ctypes
 import datetime
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -454,6 +456,54 @@ def usage_of(pid: int) -> tuple[int, int, float]:
     return int(status["Threads"]), n_fds, int(status["VmRSS"].split()[0]) / 1024
 
 
+LIVE = "videotestsrc name={name} is-live=true ! video/x-raw,width=64,height=48,framerate=15/1"
+SYS_TGKILL = 234 if os.uname().machine == "x86_64" else 131
+
+
+def break_thread(watched: Watched, name: str):
+    """A fatal fault in the thread that makes this camera's pictures, as a decoder would have it."""
+
+    def find(status: dict) -> tuple[int, int] | None:
+        pid = status["worker"]["pid"]
+        if not pid or watched.camera(name)["state"] != "running":
+            return None
+        for task in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{task}/comm", encoding="utf-8") as f:
+                if f.read().startswith(f"{name}:"):
+                    return pid, int(task)
+        return None
+
+    pid, task = watched.node.wait_for(find, 20, f"a picture of {name}")
+    libc = ctypes.CDLL(None, use_errno=True)
+    check(libc.syscall(SYS_TGKILL, pid, task, signal.SIGSEGV) == 0, "tgkill failed")
+    watched.node.wait_for(lambda s: s["worker"]["pid"] not in (0, pid), 20, "another worker")
+
+
+def camera_that_ends_the_worker_is_set_aside():
+    cameras = {n: f'kind: gst, launch: "{LIVE.format(name=n)}"' for n in ("evil", "good")}
+    with Watched(cameras) as watched:
+        for _ in range(3):
+            break_thread(watched, "evil")
+        watched.wait_state("evil", "faulty", 10)
+        watched.wait_state("good", "running", 20)
+        cause = watched.camera("evil")["cause"]
+        check("ended the worker 3 times" in cause and "tried again at" in cause, cause)
+        ended = watched.node.events()
+        blames = [e["fields"]["blame"] for e in ended if e["name"] == "worker-ended"]
+        check(all("camera evil" in b for b in blames) and len(blames) == 3, f"{blames}")
+        restarts = watched.node.status()["worker"]["restarts"]
+        time.sleep(2)
+        check(watched.node.status()["worker"]["restarts"] == restarts, "it goes on crashing")
+        doctor = watched.node.ctl("doctor", check=False).stdout
+        check("its stream breaks the decoder" in doctor, doctor)
+        # An operator changed it: it gets another try at once.
+        watched.cameras["evil"] = cameras["good"].replace("name=good", "name=evil2")
+        watched.write()
+        watched.node.child.send_signal(signal.SIGHUP)
+        watched.wait_state("evil", "running", 20)
+        check(watched.node.status()["worker"]["restarts"] == restarts, "the others were disturbed")
+
+
 # Of one more 1080p H.264 camera over TCP: docs/CAMERAS.md.
 BUDGET = (8, 12, 25)
 
@@ -484,6 +534,7 @@ TESTS = (
     faults_are_located_and_recovered,
     the_picture_itself_is_watched,
     five_do_not_notice_three_bad_ones,
+    camera_that_ends_the_worker_is_set_aside,
     picketctl_tests_a_camera,
     a_camera_costs_what_is_documented,
 )

@@ -4,7 +4,9 @@
 
 import json
 import os
+import random
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -161,6 +163,42 @@ def profile():
     assert 0 < bench["min_ms"] <= bench["p50_ms"] <= bench["p99_ms"]
 
 
+def write_npy(path, dims):
+    """Seeded noise in the format that `engine run` reads, without NumPy."""
+    n, noise = dims[0] * dims[1] * dims[2] * dims[3], random.Random(7)
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {dims}, }}"
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    with open(path, "wb") as f:
+        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        f.write(struct.pack(f"<{n}f", *[noise.random() for _ in range(n)]))
+
+
+def threads_change_nothing():
+    picture = os.path.join(FOLDER.name, "picture.npy")
+    write_npy(picture, (1, 3, 192, 256))
+    seen = []
+    for n in ("1", "2", "3", "0"):
+        out = os.path.join(FOLDER.name, "threads-" + n)
+        engine("run", "--threads", n, "--input", picture, "--output-dir", out, ENGINE)
+        files = {}
+        for name in sorted(os.listdir(out)):
+            with open(os.path.join(out, name), "rb") as f:
+                files[name] = f.read()
+        seen.append(files)
+    assert seen[0] and all(files == seen[0] for files in seen), "results depend on threads"
+    _, told = engine("run", "--threads", "65", ENGINE, code=2)
+    assert "1 to 64" in told
+
+
+def opt_level_2_repeats_itself():
+    timing, again = os.path.join(FOLDER.name, "timing"), os.path.join(FOLDER.name, "again.engine")
+    first = os.path.join(FOLDER.name, "first.engine")
+    command = ["build", MODEL, "--opt", "2", "--timing", timing]
+    assert engine_json(*command, "--out", first)["n_measured"] > 0
+    assert engine_json(*command, "--out", again)["n_measured"] == 0
+    assert engine_json("diff", first, again)["layers"] == []
+
+
 def diff():
     quick = os.path.join(FOLDER.name, "quick.engine")
     engine("build", MODEL, "--opt", "0", "--disable-pass", "fuse_act", "--out", quick)
@@ -187,6 +225,8 @@ if __name__ == "__main__":
             gate_wants_the_right_model,
             inspect,
             profile,
+            threads_change_nothing,
+            opt_level_2_repeats_itself,
             diff,
         )
     )

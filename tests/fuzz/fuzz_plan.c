@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fuzzes loading of engine files: the container, then the cpu runtime over its sections. Digests
-// are made right first, so that the fuzzer reaches what stands behind them.
+// Fuzzes loading of engine files: the container, then the runtimes over its sections (cuda as far
+// as it comes without a driver: graph, rows, memory plan; and its device code). Digests are made
+// right first, so that the fuzzer reaches what stands behind them.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/cuda/section.h"
 #include "engine/plan/layout.h"
 #include "engine/runtime.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void load_cuda(const struct pk_plan *plan)
+{
+	void *loaded = NULL;
+	struct pk_plan_section code = pk_plan_section(plan, PK_SECTION_KERNELS);
+	struct pk_cuda_bytes bytes = {code.data, code.size}, piece;
+	(void)!pk_cuda_section_find(&bytes, "pool.cu", &piece, NULL);
+	if (pk_cuda_runtime.load(plan, &loaded, NULL) == 0)
+		pk_cuda_runtime.unload(loaded);
+}
 
 // Sections from the input: type byte, length u16, bytes.
 static void load_sections(const uint8_t *data, size_t size)
@@ -39,6 +51,8 @@ static void load_sections(const uint8_t *data, size_t size)
 	}
 	pk_cpu_runtime.context_destroy(context);
 	pk_cpu_runtime.unload(loaded);
+	if (plan)
+		load_cuda(plan);
 	pk_plan_close(plan);
 	pk_buf_finish(&image);
 }

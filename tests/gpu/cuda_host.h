@@ -12,7 +12,8 @@
 #include <utility>
 
 #define PK_CUDA_HOST
-#define PK_INLINE static inline
+#define PK_INLINE   static inline
+#define PK_NOINLINE __attribute__((noinline))
 #define __global__
 #define __device__
 #define __shared__      static
@@ -48,6 +49,11 @@ static inline float __int_as_float(int bits)
 	return v;
 }
 
+static inline float __fdividef(float a, float b)
+{
+	return a / b;
+}
+
 #ifndef PK_HOST_LAUNCHER // the launcher itself knows no half floats
 struct pk_half;
 static inline float pk_half_to_float(pk_half h);
@@ -71,7 +77,8 @@ template <typename... A> static void pk_host_invoke(void (*kernel)(A...), void *
 	pk_host_spread(kernel, args, std::index_sequence_for<A...>());
 }
 
-#define PK_EXPORT_AS(name, sync)                                                                   \
+#define PK_EXPORT_AS(name, sync) PK_EXPORT_NAMED(name, sync) // a name may be a macro
+#define PK_EXPORT_NAMED(name, sync)                                                                \
 	static void host_body_##name(void *const *args)                                            \
 	{                                                                                          \
 		pk_host_invoke(name, args);                                                        \

@@ -57,7 +57,7 @@ struct scheduler {
 	int dropped = 0;
 	bool diverged = false;
 };
-scheduler at;
+scheduler &at = *new scheduler; // never destroyed: its fibers' stacks stay reachable
 
 std::vector<unsigned> sequence(unsigned n)
 {

@@ -2,10 +2,16 @@
 // Makes a cuDNN plan for every operation graph that engines of the given models would hand to
 // cuDNN, for a device that is only described. No GPU: nothing runs.
 //
-//   gpu-plans [--float f16|f32] [--calibration FILE] [--integer] [--sample K/N] [--list]
-//             DEVICE.json MODEL.onnx…
+//   gpu-plans [--float f16|f32] [--calibration FILE] [--integer] [--kinds] [--sample K/N] [--list]
+//             [--changes] DEVICE.json MODEL.onnx…
 //
-// One JSON object a line: {"graph", "model", "node", "status", "engine", "ms", "bytes",
+// --calibration: the integer graphs that this record makes of the only model. --integer: every
+// convolution of one group as if calibrated. --kinds: the first graph of each kind only (core,
+// steps, groups, window, types). --changes: what a changed plan of the first graph answers instead,
+// one object
+// {"change", "error", "expected"} a line.
+//
+// One JSON object a line: {"graph", "kind", "model", "node", "status", "engine", "ms", "bytes",
 // "round_trip", "wrong_shape"}; status is "ok" or the reason. Equal graphs appear once.
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +36,7 @@
 #define MAX_JSON_BYTES (64u << 20)
 
 struct item {
-	char text[MAX_TEXT];
+	char text[MAX_TEXT], kind[MAX_TEXT];
 	char *model, *node;
 	struct pk_cudnn_fusion fusion;
 };
@@ -38,7 +44,7 @@ struct item {
 struct job {
 	enum pk_dtype float_type;
 	const char *calibration_path;
-	bool integer, list;
+	bool integer, kinds, list, changes;
 	int part, n_parts; // every n_parts-th graph from part on
 	struct item *items;
 	int n;
@@ -46,8 +52,24 @@ struct job {
 	struct pk_cudnn_device device;
 };
 
-static void add(struct job *job, const struct pk_cudnn_fusion *fusion, const char *model,
-	const char *node)
+// What decides which engines and kernels are asked; sizes are left out.
+static void kind_of(const struct pk_cudnn_fusion *f, char out[MAX_TEXT])
+{
+	const int64_t *w = f->w.dims;
+	bool depthwise = w[1] == 1, grouped = w[1] != f->x.dims[1] && !depthwise;
+	int n = snprintf(out, MAX_TEXT, "%d %d %d groups%d", f->core, f->x.type, f->y.type,
+		depthwise ? 2 : grouped);
+	if (f->core != PK_CUDNN_MATMUL_CORE)
+		n += snprintf(out + n, MAX_TEXT - (size_t)n, " w%d s%d d%d even%d",
+			w[2] * w[3] == 1 ? 1 : 3, (int)f->strides[0], (int)f->dilations[0],
+			f->pre_pads[0] == f->post_pads[0] && f->pre_pads[1] == f->post_pads[1]);
+	for (int i = 0; i < f->n_steps && n < MAX_TEXT; i++)
+		n += snprintf(out + n, MAX_TEXT - (size_t)n, " %d(%d)", f->steps[i].mode,
+			f->steps[i].operand);
+}
+
+static void add(
+	struct job *job, const struct pk_cudnn_fusion *fusion, const char *model, const char *node)
 {
 	pk_auto_buf struct pk_buf text;
 	pk_buf_init(&text, MAX_TEXT - 1);
@@ -55,11 +77,14 @@ static void add(struct job *job, const struct pk_cudnn_fusion *fusion, const cha
 		fprintf(stderr, "gpu-plans: too many graphs, or one too long\n");
 		exit(1);
 	}
+	struct item *item = &job->items[job->n];
+	kind_of(fusion, item->kind);
 	for (int i = 0; i < job->n; i++) {
-		if (strcmp(job->items[i].text, text.data) == 0)
+		if (strcmp(job->items[i].text, text.data) == 0 ||
+			(job->kinds && strcmp(job->items[i].kind, item->kind) == 0))
 			return;
 	}
-	struct item *item = &job->items[job->n++];
+	job->n++;
 	memcpy(item->text, text.data, text.len + 1);
 	item->model = strdup(model);
 	item->node = strdup(node);
@@ -70,23 +95,23 @@ static void add(struct job *job, const struct pk_cudnn_fusion *fusion, const cha
 static bool to_integer(struct pk_cudnn_fusion *fusion)
 {
 	struct pk_cudnn_fusion out = *fusion;
-	if (fusion->core != PK_CUDNN_CONV || pk_cudnn_fusion_uses(fusion, PK_CUDNN_RESIDUAL))
+	if (fusion->core != PK_CUDNN_CONV || fusion->w.dims[1] != fusion->x.dims[1] ||
+		pk_cudnn_fusion_uses(fusion, PK_CUDNN_RESIDUAL))
 		return false;
 	out.x.type = out.w.type = out.y.type = PK_CUDNN_DATA_INT8;
 	out.compute_type = PK_CUDNN_DATA_INT32;
 	out.steps[0] = (struct pk_cudnn_step){.mode = PK_CUDNN_MUL, .operand = PK_CUDNN_SCALE};
 	memcpy(&out.steps[1], fusion->steps, (size_t)fusion->n_steps * sizeof(out.steps[0]));
 	out.n_steps = fusion->n_steps + 2;
-	out.steps[out.n_steps - 1] = (struct pk_cudnn_step){.mode = PK_CUDNN_MUL,
-		.operand = PK_CUDNN_SCALAR,
-		.scalar = out.n_scalars};
+	out.steps[out.n_steps - 1] = (struct pk_cudnn_step){
+		.mode = PK_CUDNN_MUL, .operand = PK_CUDNN_SCALAR, .scalar = out.n_scalars};
 	out.scalars[out.n_scalars++].source = PK_CUDNN_INVERSE_Y_SCALE;
 	*fusion = out;
 	return true;
 }
 
-static int collect_steps(struct job *job, struct pk_graph *graph, const char *model,
-	struct pk_err *err)
+static int collect_steps(
+	struct job *job, struct pk_graph *graph, const char *model, struct pk_err *err)
 {
 	pk_cleanup(pk_cuda_steps_finish) struct pk_cuda_steps steps = {0};
 	int r = pk_cuda_insert_borders(graph, err);
@@ -190,8 +215,8 @@ static bool make(const struct job *job, const struct item *item)
 	if (r == 0)
 		r = pk_cudnn_plan_print(plan, &json, &err);
 	bool same = r == 0 && round_trip(job, &json, &err);
-	json_t *line = json_pack("{s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:b, s:b}", "graph",
-		item->text, "model", item->model, "node", item->node, "status",
+	json_t *line = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:f, s:I, s:b, s:b}", "graph",
+		item->text, "kind", item->kind, "model", item->model, "node", item->node, "status",
 		r < 0 ? pk_err_text(&err, r) : "ok", "engine", tag, "ms", (double)ns / 1e6, "bytes",
 		(json_int_t)json.len, "round_trip", same, "wrong_shape",
 		refuses_wrong_shape(job, &item->fusion));
@@ -200,6 +225,60 @@ static bool make(const struct job *job, const struct item *item)
 	puts("");
 	fflush(stdout);
 	return r == 0 && same;
+}
+
+// The text behind KEY": is replaced up to the next comma; "" cuts the plan in half.
+static int parse_changed(const struct job *job, const struct pk_buf *json, const char *key,
+	const char *value, struct pk_err *err)
+{
+	pk_auto(pk_cudnn_plan) plan = NULL;
+	pk_auto_buf struct pk_buf text;
+	const char *at = strstr(json->data, key), *end = at ? strpbrk(at, ",}") : NULL;
+	pk_buf_init(&text, PK_CUDNN_MAX_PLAN_BYTES);
+	if (!*key)
+		pk_buf_append(&text, json->data, json->len / 2);
+	else if (!end)
+		return pk_fail(err, -ENOENT, "no %s in a plan", key);
+	else {
+		pk_buf_append(&text, json->data, (size_t)(at - json->data));
+		pk_buf_printf(&text, "%s%s", key, value);
+		pk_buf_append(&text, end, json->len - (size_t)(end - json->data));
+	}
+	return pk_cudnn_plan_parse(&job->device, text.data, text.len, &plan, err);
+}
+
+static int try_changes(const struct job *job)
+{
+	static const struct {
+		const char *key, *value;
+		int expected;
+	} changes[] = {
+		{"\"cudnnVersion\":", "90300", -ESTALE},
+		{"\"schemaVersion\":", "1", -ESTALE},
+		{"\"deviceVer\":", "860", -ESTALE},
+		{"\"multiProcessorCount\":", "14", -ESTALE},
+		{"\"maxSharedMemoryPerBlockOptin\":", "101376", -ESTALE},
+		{"\"driverVer\":", "12060", -ESTALE},
+		{"\"deviceName\":", "\"other\"", 0},
+		{"", "", -ESTALE},
+	};
+	struct pk_err err = {0};
+	pk_auto(pk_cudnn_plan) plan = NULL;
+	pk_auto_buf struct pk_buf json;
+	pk_buf_init(&json, PK_CUDNN_MAX_PLAN_BYTES);
+	int r = pk_cudnn_find(&job->device, &job->items[0].fusion, 0, &plan, NULL, &err);
+	if (r == 0)
+		r = pk_cudnn_plan_print(plan, &json, &err);
+	for (size_t i = 0; r == 0 && i < PK_ARRAY_LEN(changes); i++) {
+		struct pk_err why = {0};
+		int error = parse_changed(job, &json, changes[i].key, changes[i].value, &why);
+		json_t *line = json_pack("{s:s, s:i, s:i, s:s}", "change", changes[i].key, "error",
+			error, "expected", changes[i].expected, "text", why.text);
+		json_dumpf(line, stdout, JSON_COMPACT);
+		json_decref(line);
+		puts("");
+	}
+	return r;
 }
 
 static int describe_device(struct job *job, const char *path, struct pk_err *err)
@@ -212,23 +291,41 @@ static int describe_device(struct job *job, const char *path, struct pk_err *err
 	return r;
 }
 
+static bool parse_flag(struct job *job, const char *word)
+{
+	const struct {
+		const char *name;
+		bool *value;
+	} flags[] = {{"--integer", &job->integer}, {"--kinds", &job->kinds}, {"--list", &job->list},
+		{"--changes", &job->changes}};
+	for (size_t i = 0; i < PK_ARRAY_LEN(flags); i++) {
+		if (strcmp(word, flags[i].name) == 0)
+			return *flags[i].value = true;
+	}
+	return false;
+}
+
+static bool parse_value(struct job *job, const char *name, const char *value)
+{
+	if (strcmp(name, "--float") == 0)
+		job->float_type = pk_dtype_from_name(value);
+	else if (strcmp(name, "--calibration") == 0)
+		job->calibration_path = value;
+	else
+		return strcmp(name, "--sample") == 0 &&
+		       sscanf(value, "%d/%d", &job->part, &job->n_parts) == 2;
+	return true;
+}
+
 static int parse(struct job *job, int argc, char **argv)
 {
 	int i = 1;
 	for (; i < argc && argv[i][0] == '-'; i++) {
-		if (strcmp(argv[i], "--integer") == 0)
-			job->integer = true;
-		else if (strcmp(argv[i], "--list") == 0)
-			job->list = true;
-		else if (strcmp(argv[i], "--float") == 0 && i + 1 < argc)
-			job->float_type = pk_dtype_from_name(argv[++i]);
-		else if (strcmp(argv[i], "--calibration") == 0 && i + 1 < argc)
-			job->calibration_path = argv[++i];
-		else if (strcmp(argv[i], "--sample") == 0 && i + 1 < argc &&
-			 sscanf(argv[++i], "%d/%d", &job->part, &job->n_parts) == 2)
-			;
-		else
+		if (parse_flag(job, argv[i]))
+			continue;
+		if (i + 1 == argc || !parse_value(job, argv[i], argv[i + 1]))
 			return -1;
+		i++;
 	}
 	return argc - i >= 2 && job->n_parts > 0 ? i : -1;
 }
@@ -258,8 +355,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "gpu-plans: %s\n", pk_err_text(&err, r));
 		return 1;
 	}
-	int n_bad = 0;
-	for (int i = job.part; i < job.n; i += job.n_parts) {
+	int n_bad = job.changes && try_changes(&job) < 0;
+	for (int i = job.changes ? job.n : job.part; i < job.n; i += job.n_parts) {
 		if (job.list)
 			puts(job.items[i].text);
 		else
@@ -268,5 +365,3 @@ int main(int argc, char **argv)
 	fprintf(stderr, "%d graphs\n", job.n);
 	return n_bad != 0;
 }
-const struct pk_cuda_row *const pk_cuda_kernel_rows[] = {NULL};
-const struct pk_cuda_source pk_cuda_sources[] = {{NULL}};

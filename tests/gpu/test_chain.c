@@ -8,7 +8,10 @@
 
 #include <cmocka.h>
 
+#include "engine/cuda/kernels/params.h"
+#include "tests/gpu/fixed_program.h"
 #include "tests/gpu/gpu_case.h"
+#include "tests/gpu/host_kernels.h"
 
 // Of the largest magnitude: f32 kernels calculate in float, the reference in double.
 #define TOLERANCE_F32 2e-6
@@ -180,6 +183,41 @@ static void casts(void **state)
 	}
 }
 
+// Several steps over shared operands: interpreted, and as the constant program that NVRTC gets.
+static void programs(void **state)
+{
+	static const char *const entries[] = {"chain_float", "fixed_chain_float"};
+	struct pk_cu_chain p = FIXED_PROGRAM;
+	float a[60], b[60], c[10];
+	(void)state;
+	random_seed(16);
+	for (int i = 0; i < 60; i++) {
+		a[i] = 3 * random_float();
+		b[i] = random_float();
+		c[i % 10] = random_float();
+	}
+	for (int e = 0; e < 2; e++) {
+		const struct pk_host_kernel *kernel = pk_host_kernel_by_name(entries[e]);
+		const unsigned grid[3] = {1, 1, 1}, block[3] = {64, 1, 1};
+		float y[61] = {[60] = 7};
+		uint8_t less[61] = {[60] = 7};
+		const void *in[] = {a, b, c, a, a, a};
+		void *out[] = {y, less};
+		void *args[] = {
+			&in[0], &in[1], &in[2], &in[3], &in[4], &in[5], &out[0], &out[1], &p};
+		assert_non_null(kernel);
+		pk_host_set_order(PK_HOST_RANDOM, 3);
+		kernel->run(grid, block, 0, args);
+		for (int i = 0; i < 60; i++) {
+			double v = (double)a[i] * (double)b[i] + (double)c[i % 10];
+			assert_true(fabs((double)y[i] - v / (1 + exp(-v))) < 1e-6);
+			assert_int_equal(less[i], a[i] * b[i] < c[i % 10]);
+		}
+		assert_true(y[60] == 7 && less[60] == 7);
+		memset(&p, 0xff, sizeof(p)); // the constant program looks at no parameter
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +226,7 @@ int main(void)
 		cmocka_unit_test(binary_integers),
 		cmocka_unit_test(selects),
 		cmocka_unit_test(casts),
+		cmocka_unit_test(programs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each kernel text compiles by the real NVRTC, without a GPU, for every architecture served."""
 
+import concurrent.futures
 import ctypes
 import glob
 import os
@@ -86,11 +87,13 @@ def every_kernel_compiles():
     begun, n, n_bytes = time.monotonic(), 0, 0
     wanted = [a for a in ARCHITECTURES if int(a[3:]) in nvrtc.architectures()]
     assert len(names()) > 2 and "sm_87" in wanted, (names(), wanted)
-    for name in names():
-        for arch in wanted + ["compute_87"]:
-            status, log, code = nvrtc.compile(
-                name, text_of(name), f"--gpu-architecture={arch}", "--std=c++14"
-            )
+    jobs = [(name, arch) for name in names() for arch in wanted + ["compute_87"]]
+
+    def work(job):
+        return nvrtc.compile(job[0], text_of(job[0]), f"--gpu-architecture={job[1]}", "--std=c++14")
+
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for (name, arch), (status, log, code) in zip(jobs, pool.map(work, jobs)):
             assert status == 0 and not log.strip(), f"{name} {arch}: {status}: {log[:1500]}"
             n, n_bytes = n + 1, n_bytes + len(code)
     seconds = time.monotonic() - begun

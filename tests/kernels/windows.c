@@ -161,7 +161,7 @@ void make_conv_transpose(struct node_case *c)
 	node_case_finish(c, NULL);
 }
 
-void make_pool(struct node_case *c)
+static void build_pool(struct node_case *c, enum pk_dtype dtype, enum pk_fn fn)
 {
 	struct window w = square(1, 1, 0);
 	for (int i = 0; i < 2; i++) {
@@ -173,29 +173,23 @@ void make_pool(struct node_case *c)
 	}
 	w.in_c = random_range(1, 40);
 	random_sides(&w, 30);
-	node_case_operand(c, PK_F32, SHAPE(random_range(1, 2), w.in_c, w.in[0], w.in[1]), false);
+	node_case_operand(c, dtype, SHAPE(random_range(1, 2), w.in_c, w.in[0], w.in[1]), false);
 	struct pk_node *node = node_case_node(c, PK_OP_POOL);
-	pk_node_set_int(node, PK_ATTR_FN, random_range(0, 1) ? PK_FN_POOL_MAX : PK_FN_POOL_AVG);
+	pk_node_set_int(node, PK_ATTR_FN, fn);
 	pk_node_set_ints(node, PK_ATTR_KERNEL, w.kernel, 2);
 	set_window(node, &w);
 	pk_node_set_int(node, PK_ATTR_COUNT_PAD, random_range(0, 1));
 	node_case_finish(c, NULL);
 }
 
-void make_byte_pool(struct node_case *c)
+void make_pool(struct node_case *c)
 {
-	struct window w = square(random_range(1, 5), random_range(1, 3), 0);
-	enum pk_dtype type = random_range(0, 1) ? PK_I8 : PK_U8;
-	for (int i = 0; i < 4; i++)
-		w.pad[i] = random_range(0, w.kernel[i % 2] / 2);
-	w.in_c = random_range(1, 40);
-	random_sides(&w, 40);
-	node_case_operand(c, type, SHAPE(random_range(1, 2), w.in_c, w.in[0], w.in[1]), false);
-	struct pk_node *node = node_case_node(c, PK_OP_POOL);
-	pk_node_set_int(node, PK_ATTR_FN, PK_FN_POOL_MAX);
-	pk_node_set_ints(node, PK_ATTR_KERNEL, w.kernel, 2);
-	set_window(node, &w);
-	node_case_finish(c, NULL);
+	build_pool(c, PK_F32, random_range(0, 1) ? PK_FN_POOL_MAX : PK_FN_POOL_AVG);
+}
+
+void make_pool_bytes(struct node_case *c)
+{
+	build_pool(c, random_range(0, 1) ? PK_I8 : PK_U8, PK_FN_POOL_MAX);
 }
 
 void make_resize(struct node_case *c)

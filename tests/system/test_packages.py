@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
 import story  # noqa: E402
@@ -79,6 +80,33 @@ def unit_is_not_exposed():
     check(status == 0, text)
 
 
+def a_release_is_whole():
+    """Of the packages that were just built: names, checksums, a source that is the commit's."""
+    with open(os.path.join(story.TOP, "meson.build"), encoding="utf-8") as f:
+        version = re.search(r"version: '([^']+)'", f.read()).group(1)
+    with tempfile.TemporaryDirectory(prefix="picket-release-") as out:
+        status, text = run("scripts/release", "--any-state", "--out", out)
+        check(status == 0, text)
+        native = f"{version}_{ARCHITECTURE}"
+        wanted = [f"picket-{version}.tar.gz", f"picket-demo_{version}_all.deb"]
+        wanted += [f"picket-dev_{version}_all.deb", "SHA256SUMS"]
+        wanted += [f"picket_{native}.{end}" for end in ("deb", "buildinfo", "changes", "spdx.json")]
+        check(sorted(os.listdir(out)) == sorted(wanted), f"{os.listdir(out)}")
+        sums = subprocess.run(
+            ["sha256sum", "--check", "--strict", "--quiet", "SHA256SUMS"],
+            cwd=out,
+            capture_output=True,
+            text=True,
+        )
+        check(sums.returncode == 0, sums.stdout + sums.stderr)
+        with open(os.path.join(out, "SHA256SUMS"), encoding="utf-8") as f:
+            check(len(f.readlines()) == len(wanted) - 1, "a file without a checksum")
+        _, files = run("tar", "-tzf", os.path.join(out, wanted[0]))
+        _, tracked = run("git", "ls-tree", "-r", "--name-only", "HEAD")
+        names = {line.split("/", 1)[1] for line in files.split() if not line.endswith("/")}
+        check(names == set(tracked.split()), f"the source: {names ^ set(tracked.split())}")
+
+
 sys.exit(
     story.run(
         packages_are_built_and_small,
@@ -86,5 +114,6 @@ sys.exit(
         lintian_is_silent,
         bill_of_materials_names_what_is_linked,
         unit_is_not_exposed,
+        a_release_is_whole,
     )
 )

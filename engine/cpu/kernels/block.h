@@ -26,29 +26,43 @@ struct pk_block_epilogue {
 	float alpha, beta;
 };
 
-// Sums are made for tiles of out_group blocks of output channels by some neighbouring output
-// pixels, over taps: places in the source relative to a pixel's first one. A tap stands for a whole
-// block of input channels (lanes weights rows), the last ones for tail_lanes of it; or, when the
-// source is plain (the first convolution), for one channel.
+// A cell of the window: floats from where the window begins, and its number.
+struct pk_block_tap {
+	int64_t x, cell;
+};
+
+// Output coordinates along one axis that see the same cells of the window inside the picture.
+struct pk_block_span {
+	int64_t first, end;
+	int64_t k_first, k_end;
+};
+struct pk_block_spans {
+	struct pk_block_span *items;
+	int64_t n;
+};
+
+// Sums are made for tiles of some blocks of output channels by neighbouring output pixels, over
+// planes of the source (blocks of channels; when the source is plain: channels) and the taps that
+// are inside the picture: nothing is padded.
 struct pk_block_conv {
 	struct pk_window geom;
-	int64_t c, m;                  // input and output channels of a group
-	int64_t in_blocks, out_blocks; // of a group
+	int64_t c, m;       // input and output channels of a group
+	int64_t out_blocks; // of a group
 	struct pk_block_epilogue epilogue;
 
-	bool plain;        // source is plain: one float a pixel
-	bool copied;       // rows are copied into scratch with their padding, band after band
-	bool flat;         // the picture is one long row
-	int64_t out_rows, out_cols;
-	int64_t band_rows; // output rows of a band; flat: output columns
-	int64_t n_bands;
-	int64_t pitch, plane;     // of the source, in pixels: a row, a block
-	int64_t copied_rows;      // of the source in scratch
-	int64_t step, row_step;   // floats in the source from one output pixel, row to the next
-	int64_t n_taps, n_tail_taps;
-	int tail_lanes;
-	int64_t *offsets; // of the taps, floats
-	int64_t weight_floats; // of a group
+	bool plain;       // the source is: one float a pixel
+	bool flat;        // 1x1, stride 1: the picture is one long row
+	int64_t planes;   // of the source, of a group
+	int64_t n_blocks; // whole planes
+	int tail_lanes;   // of one plane more, or 0
+	int64_t pixel_floats, row_floats, plane_floats; // of the source
+	int64_t step;             // floats in the source from one output pixel to the next
+	int64_t n_bands, n_parts; // chunks of rows (flat: pixels), and of the output blocks
+	int64_t live_first[3], live_end[3]; // cells of the window that are inside for any output
+	int64_t n_cells;                    // of those
+	struct pk_block_spans down, across;
+	const struct pk_block_tap **taps; // [down][across]
+	int64_t weight_floats;            // of a group
 };
 
 // Blocks of output channels of group number idx (of n_blocks) start here; 1..3 blocks each.
@@ -69,9 +83,8 @@ struct pk_block_wino {
 	struct pk_block_epilogue epilogue;
 	int64_t tile_rows, tile_cols; // of 4x4 output pixels
 	int64_t n_tiles, chunk_tiles; // of a picture; worked on at a time
-	int64_t n_taps;               // whole blocks
-	int tail_lanes;
-	int64_t *offsets;
+	int64_t n_blocks;             // whole input blocks
+	int tail_lanes;               // of one more, or 0
 	int64_t v_stride, m_stride;   // floats from one of the 36 matrices to the next
 	int64_t weight_floats;
 };
@@ -137,18 +150,6 @@ PK_BLOCK_RUNS(plain)
 PK_BLOCK_RUNS(avx2)
 PK_BLOCK_RUNS(avx512)
 #endif
-
-static inline void *pk_block_scratch(const struct pk_cpu_call *call, int thread)
-{
-	(void)thread;
-	return call->workspace;
-}
-static inline void pk_block_each_chunk(const struct pk_cpu_call *call, int64_t n,
-	void (*fn)(void *ctx, int64_t chunk, int thread))
-{
-	for (int64_t i = 0; i < n; i++)
-		fn((void *)(uintptr_t)call, i, 0);
-}
 
 static inline int64_t pk_block_count(int64_t channels, int lanes)
 {

@@ -10,8 +10,11 @@
 #include "engine/cpu/kernels/scalar.h"
 #include "engine/cpu/kernels/tile.h"
 
-#define MAX_PLAIN_CHANNELS 4            // of the source of a first convolution
-#define BAND_FLOATS        (24 * 1024)  // of source rows that are worked on at a time
+#define MAX_PLAIN_CHANNELS 4           // of the source of a first convolution
+#define BAND_FLOATS        (64 * 1024) // of source rows that are worked on at a time
+#define LEAST_PIXELS       48          // of a flat band
+#define LEAST_CHUNKS       8
+#define MAX_KERNEL         16           // cells along an axis: bounds the lists of taps
 #define MAX_WINO_BYTES     (10u << 20)  // transformed weights: above, streaming them costs more
 #define WINO_FLOATS        (160 * 1024) // of a chunk's matrices
 #define WINO_LEAST_USE     0.5          // pixels used of those that tiles compute
@@ -74,70 +77,66 @@ static float weight(const struct pk_node *node, int64_t idx)
 }
 
 // Each group's channels padded to whole blocks; returns what follows.
-static float *pack_bias(const struct pk_node *node, const struct pk_window *g, int lanes, float *out)
+static float *pack_bias(
+	const struct pk_node *node, const struct pk_window *g, int lanes, float *out)
 {
 	const struct pk_value *bias = pk_check_input(node, 2);
 	int64_t m = g->out_c / g->group, padded = pk_block_count(m, lanes) * lanes;
 	memset(out, 0, (size_t)(padded * g->group) * sizeof(*out));
 	for (int64_t i = 0; bias && i < g->group; i++)
-		memcpy(out + i * padded,
-			(const char *)bias->data + i * m * (int64_t)sizeof(float),
+		memcpy(out + i * padded, (const char *)bias->data + i * m * (int64_t)sizeof(float),
 			(size_t)m * sizeof(float));
 	return out + padded * g->group;
 }
 
-static bool reads_inside(const struct pk_window *g)
-{
-	for (int i = 1; i < 3; i++) {
-		int64_t last = (g->out[i] - 1) * g->stride[i] + (g->kernel[i] - 1) * g->dilation[i];
-		if (g->pad[i] != 0 || last >= g->in[i])
-			return false;
-	}
-	return true;
-}
-
 static bool is_flat(const struct pk_window *g)
 {
-	return g->kernel_plane == 1 && g->stride[1] == 1 && g->stride[2] == 1 &&
-	       g->in_plane == g->out_plane && g->in[2] == g->out[2];
+	return g->kernel_plane == 1 && g->stride[1] == 1 && g->stride[2] == 1 && g->pad[1] == 0 &&
+	       g->pad[2] == 0 && g->in[1] == g->out[1] && g->in[2] == g->out[2];
 }
 
-// Output rows (flat: pixels) of one band; source rows in scratch.
-static void init_bands(struct pk_block_conv *s, int lanes)
+// The cells of the window over output coordinate o that are inside.
+static void find_span(const struct pk_window *g, int axis, int64_t o, struct pk_block_span *span)
 {
-	const struct pk_window *g = &s->geom;
-	int64_t px = s->plain ? 1 : lanes, planes = s->plain ? s->c : s->in_blocks;
-	int64_t reach = (g->kernel[1] - 1) * g->dilation[1] + 1;
-	int64_t budget = BAND_FLOATS / (px * planes); // pixels of one plane
-	int64_t length = s->flat ? s->out_cols : s->out_rows;
-	if (s->flat)
-		s->band_rows = PK_MAX(budget, 48);
-	else
-		s->band_rows = PK_MAX((budget / s->pitch - reach) / g->stride[1] + 1, 2);
-	s->band_rows = PK_MIN(s->band_rows, length);
-	s->n_bands = (length + s->band_rows - 1) / s->band_rows;
-	s->band_rows = (length + s->n_bands - 1) / s->n_bands; // of nearly equal size
-	s->n_bands = (length + s->band_rows - 1) / s->band_rows;
-	s->copied_rows = (s->band_rows - 1) * g->stride[1] + reach;
+	int64_t begin = o * g->stride[axis] - g->pad[axis], d = g->dilation[axis];
+	int64_t first = begin < 0 ? (-begin + d - 1) / d : 0;
+	int64_t end = begin < g->in[axis] ? (g->in[axis] - 1 - begin) / d + 1 : 0;
+	span->k_first = PK_MIN(first, g->kernel[axis]);
+	span->k_end = PK_MAX(PK_MIN(end, g->kernel[axis]), span->k_first);
+	span->first = o;
+	span->end = o + 1;
 }
 
-static void init_source(struct pk_block_conv *s, int lanes)
+// What wide dilation keeps outside for every output has no weights: as o grows, windows leave cells
+// at their end, then take in ones at their begin.
+static void find_live(struct pk_block_conv *s)
 {
 	const struct pk_window *g = &s->geom;
-	int64_t px = s->plain ? 1 : lanes;
-	s->copied = !reads_inside(g);
-	s->flat = !s->copied && is_flat(g);
-	s->out_rows = s->flat ? 1 : g->out[1];
-	s->out_cols = s->flat ? g->out_plane : g->out[2];
-	s->pitch = g->in[2];
-	s->plane = g->in_plane;
-	if (s->copied)
-		s->pitch = (g->out[2] - 1) * g->stride[2] + (g->kernel[2] - 1) * g->dilation[2] + 1;
-	init_bands(s, lanes);
-	if (s->copied)
-		s->plane = s->pitch * s->copied_rows;
-	s->step = g->stride[2] * px;
-	s->row_step = s->pitch * g->stride[1] * px;
+	s->n_cells = 1;
+	for (int axis = 1; axis < 3; axis++) {
+		struct pk_block_span low, high;
+		find_span(g, axis, 0, &high);
+		find_span(g, axis, g->out[axis] - 1, &low);
+		s->live_first[axis] = low.k_first;
+		s->live_end[axis] = PK_MAX(high.k_end, low.k_first);
+		s->n_cells *= s->live_end[axis] - s->live_first[axis];
+	}
+}
+
+// Bands of rows (flat: pixels) whose source stays in the second-level cache while all output blocks
+// pass over it; parts of the output blocks where there are few bands, so that threads come out
+// even.
+static void init_chunks(struct pk_block_conv *s)
+{
+	const struct pk_window *g = &s->geom;
+	int64_t length = s->flat ? g->out_plane : g->out[1];
+	int64_t row = s->flat ? s->pixel_floats : s->row_floats * g->stride[1];
+	int64_t rows = PK_MAX(BAND_FLOATS / (row * s->planes), 1);
+	int64_t least = s->flat ? LEAST_PIXELS : g->kernel[1];
+	rows = PK_MIN(PK_MAX(rows, least), length);
+	s->n_bands = (length + rows - 1) / rows;
+	s->n_parts = PK_MIN(
+		(LEAST_CHUNKS + s->n_bands - 1) / s->n_bands, pk_block_n_groups(s->out_blocks));
 }
 
 static bool conv_init(struct pk_block_conv *s, const struct pk_node *node, int lanes)
@@ -149,36 +148,35 @@ static bool conv_init(struct pk_block_conv *s, const struct pk_node *node, int l
 	const struct pk_window *g = &s->geom;
 	s->c = g->in_c / g->group;
 	s->m = g->out_c / g->group;
+	if (g->kernel[1] > MAX_KERNEL || g->kernel[2] > MAX_KERNEL)
+		return false;
 	if (s->plain ? g->group != 1 || s->c > MAX_PLAIN_CHANNELS
 		     : g->group != 1 && (s->c % lanes || s->m % lanes))
 		return false;
-	s->in_blocks = pk_block_count(s->c, lanes);
 	s->out_blocks = pk_block_count(s->m, lanes);
-	init_epilogue(&s->epilogue, node);
-	init_source(s, lanes);
-	s->weight_floats = s->out_blocks * lanes * s->c * g->kernel_plane;
-	int64_t source;
-	if (pk_mul_overflow(s->plane, s->plain ? s->c : s->in_blocks * lanes, &source) ||
-		source > PK_MAX_ELEMENTS || s->weight_floats > PK_MAX_ELEMENTS / g->group)
-		return false;
+	s->planes = s->plain ? s->c : pk_block_count(s->c, lanes);
+	s->n_blocks = s->plain ? s->c : s->c / lanes;
 	s->tail_lanes = s->plain ? 0 : (int)(s->c % lanes);
-	s->n_taps = (s->plain ? s->c : s->c / lanes) * g->kernel_plane;
-	s->n_tail_taps = s->tail_lanes ? g->kernel_plane : 0;
-	return true;
+	s->pixel_floats = s->plain ? 1 : lanes;
+	s->row_floats = g->in[2] * s->pixel_floats;
+	s->plane_floats = g->in_plane * s->pixel_floats;
+	s->step = g->stride[2] * s->pixel_floats;
+	s->flat = !s->plain && is_flat(g);
+	init_epilogue(&s->epilogue, node);
+	init_chunks(s);
+	find_live(s);
+	int64_t row, all;
+	if (pk_mul_overflow(s->out_blocks * lanes, s->c, &row) ||
+		pk_mul_overflow(row, s->n_cells, &s->weight_floats) ||
+		pk_mul_overflow(s->weight_floats, g->group, &all))
+		return false;
+	return all <= PK_MAX_ELEMENTS;
 }
 
 static bool conv_supports(const struct pk_node *node, int lanes)
 {
 	struct pk_block_conv s;
 	return conv_init(&s, node, lanes);
-}
-
-static size_t conv_workspace(const struct pk_node *node, int lanes)
-{
-	struct pk_block_conv s;
-	conv_init(&s, node, lanes);
-	int64_t planes = s.plain ? s.c : s.in_blocks * lanes;
-	return s.copied ? (size_t)(s.plane * planes) * sizeof(float) : 0;
 }
 
 static size_t conv_pack_bytes(const struct pk_node *node, int lanes)
@@ -203,11 +201,13 @@ static float *pack_group(const struct pk_node *node, const struct pk_block_conv 
 	const int64_t m[2], int64_t n, float *out)
 {
 	int64_t kernel = s->geom.kernel_plane, step = s->plain ? 1 : lanes;
-	for (int64_t c = 0; c < s->c; c += step) {
-		for (int64_t k = 0; k < kernel; k++) {
-			for (int64_t i = c; i < PK_MIN(c + step, s->c); i++)
-				out = pack_lane(node, m, n, i * kernel + k, s->c * kernel, out);
-		}
+	int64_t live_cols = s->live_end[2] - s->live_first[2];
+	for (int64_t at = 0; at < pk_block_count(s->c, (int)step) * s->n_cells; at++) {
+		int64_t c = at / s->n_cells * step, cell = at % s->n_cells;
+		int64_t k = (s->live_first[1] + cell / live_cols) * s->geom.kernel[2] +
+			    s->live_first[2] + cell % live_cols;
+		for (int64_t i = c; i < PK_MIN(c + step, s->c); i++)
+			out = pack_lane(node, m, n, i * kernel + k, s->c * kernel, out);
 	}
 	return out;
 }
@@ -228,6 +228,45 @@ static void conv_pack(const struct pk_node *node, void *packed, int lanes)
 	}
 }
 
+static int find_spans(
+	struct pk_block_spans *spans, const struct pk_window *g, int axis, struct pk_arena *arena)
+{
+	spans->items = pk_arena_array(arena, (size_t)g->out[axis], sizeof(*spans->items));
+	if (!spans->items)
+		return -ENOMEM;
+	for (int64_t o = 0; o < g->out[axis]; o++) {
+		struct pk_block_span span;
+		struct pk_block_span *last = spans->n ? &spans->items[spans->n - 1] : NULL;
+		find_span(g, axis, o, &span);
+		if (last && last->k_first == span.k_first && last->k_end == span.k_end)
+			last->end = o + 1;
+		else
+			spans->items[spans->n++] = span;
+	}
+	return 0;
+}
+
+static struct pk_block_tap *make_taps(const struct pk_block_conv *s,
+	const struct pk_block_span *down, const struct pk_block_span *across,
+	struct pk_arena *arena)
+{
+	const struct pk_window *g = &s->geom;
+	int64_t n = (down->k_end - down->k_first) * (across->k_end - across->k_first);
+	struct pk_block_tap *taps = pk_arena_array(arena, (size_t)n + 1, sizeof(*taps));
+	struct pk_block_tap *out = taps;
+	for (int64_t i = down->k_first; taps && i < down->k_end; i++) {
+		for (int64_t j = across->k_first; j < across->k_end; j++)
+			*out++ = (struct pk_block_tap){
+				.x = i * g->dilation[1] * s->row_floats +
+				     j * g->dilation[2] * s->pixel_floats,
+				.cell = (i - s->live_first[1]) *
+						(s->live_end[2] - s->live_first[2]) +
+					j - s->live_first[2],
+			};
+	}
+	return taps;
+}
+
 static int conv_setup(
 	const struct pk_node *node, struct pk_arena *arena, const void **state, int lanes)
 {
@@ -235,21 +274,19 @@ static int conv_setup(
 	if (!s)
 		return -ENOMEM;
 	conv_init(s, node, lanes);
-	const struct pk_window *g = &s->geom;
-	int64_t planes = s->plain ? s->c : s->in_blocks, px = s->plain ? 1 : lanes;
-	int64_t *out = s->offsets =
-		pk_arena_array(arena, (size_t)(planes * g->kernel_plane), sizeof(*out));
-	if (!out)
+	if (find_spans(&s->down, &s->geom, 1, arena) < 0 ||
+		find_spans(&s->across, &s->geom, 2, arena) < 0)
 		return -ENOMEM;
-	for (int64_t plane = 0; plane < planes; plane++) {
-		for (int64_t k = 0; k < g->kernel_plane; k++) {
-			int64_t row = k / g->kernel[2] * g->dilation[1];
-			int64_t col = k % g->kernel[2] * g->dilation[2];
-			*out++ = (plane * s->plane + row * s->pitch + col) * px;
-		}
+	int64_t n = s->down.n * s->across.n;
+	s->taps = pk_arena_array(arena, (size_t)n, sizeof(*s->taps));
+	for (int64_t i = 0; s->taps && i < n; i++) {
+		s->taps[i] = make_taps(s, &s->down.items[i / s->across.n],
+			&s->across.items[i % s->across.n], arena);
+		if (!s->taps[i])
+			return -ENOMEM;
 	}
 	*state = s;
-	return 0;
+	return s->taps ? 0 : -ENOMEM;
 }
 
 static bool wino_init(struct pk_block_wino *s, const struct pk_node *node, int lanes)
@@ -278,11 +315,12 @@ static bool wino_init(struct pk_block_wino *s, const struct pk_node *node, int l
 	int64_t per_tile = PK_WINO_POINTS * (s->in_blocks + s->out_blocks) * lanes;
 	s->chunk_tiles = PK_MAX(WINO_FLOATS / per_tile / 6 * 6, 12);
 	s->chunk_tiles = PK_MIN(s->chunk_tiles, s->n_tiles);
-	s->v_stride = s->in_blocks * s->chunk_tiles * lanes + 16; // so that no two share a cache set
+	s->v_stride =
+		s->in_blocks * s->chunk_tiles * lanes + 16; // so that no two share a cache set
 	s->m_stride = s->out_blocks * s->chunk_tiles * lanes + 16;
 	init_epilogue(&s->epilogue, node);
 	s->tail_lanes = (int)(s->c % lanes);
-	s->n_taps = s->c / lanes;
+	s->n_blocks = s->c / lanes;
 	return true;
 }
 
@@ -292,7 +330,7 @@ static bool wino_supports(const struct pk_node *node, int lanes)
 	return wino_init(&s, node, lanes);
 }
 
-static size_t wino_workspace(const struct pk_node *node, int lanes)
+static size_t wino_scratch(const struct pk_node *node, int lanes)
 {
 	struct pk_block_wino s;
 	wino_init(&s, node, lanes);
@@ -348,11 +386,6 @@ static int wino_setup(
 	if (!s)
 		return -ENOMEM;
 	wino_init(s, node, lanes);
-	s->offsets = pk_arena_array(arena, (size_t)s->in_blocks, sizeof(*s->offsets));
-	if (!s->offsets)
-		return -ENOMEM;
-	for (int64_t i = 0; i < s->in_blocks; i++)
-		s->offsets[i] = i * s->chunk_tiles * lanes;
 	*state = s;
 	return 0;
 }
@@ -371,11 +404,6 @@ static bool depthwise_supports(const struct pk_node *node, int lanes)
 {
 	struct pk_block_depthwise s;
 	return depthwise_init(&s, node, lanes);
-}
-
-static size_t depthwise_workspace(const struct pk_node *node, int lanes)
-{
-	return 0;
 }
 
 static size_t depthwise_pack_bytes(const struct pk_node *node, int lanes)
@@ -414,15 +442,22 @@ static int depthwise_setup(
 	return 0;
 }
 
+static size_t no_scratch(const struct pk_node *node, int lanes)
+{
+	return 0;
+}
+#define conv_scratch      no_scratch
+#define depthwise_scratch no_scratch
+
 // Rows: the same functions bound to an instruction set's lanes.
 #define ROW(id, isa, suffix, lanes, has_isa, rank_value)                                           \
 	static bool id##_supports_##isa(const struct pk_node *node)                                \
 	{                                                                                          \
 		return (has_isa) && id##_supports(node, lanes);                                    \
 	}                                                                                          \
-	static size_t id##_workspace_##isa(const struct pk_node *node)                             \
+	static size_t id##_scratch_##isa(const struct pk_node *node)                               \
 	{                                                                                          \
-		return id##_workspace(node, lanes);                                                \
+		return id##_scratch(node, lanes);                                                  \
 	}                                                                                          \
 	static size_t id##_pack_bytes_##isa(const struct pk_node *node)                            \
 	{                                                                                          \
@@ -443,20 +478,20 @@ static int depthwise_setup(
 		.rank = rank_value,                                                                \
 		.blocked = true,                                                                   \
 		.supports = id##_supports_##isa,                                                   \
-		.workspace = id##_workspace_##isa,                                                 \
+		.scratch = id##_scratch_##isa,                                                     \
 		.pack_bytes = id##_pack_bytes_##isa,                                               \
 		.pack = id##_pack_##isa,                                                           \
 		.setup = id##_setup_##isa,                                                         \
 		.run = pk_block_##id##_run_##isa,                                                  \
 	};
 
-#define ROWS(isa, suffix, lanes, has_isa)                                                          \
-	ROW(depthwise, isa, suffix, lanes, has_isa, 230)                                           \
-	ROW(wino, isa, suffix, lanes, has_isa, 220)                                                \
-	ROW(conv, isa, suffix, lanes, has_isa, 210)
+#define ROWS(isa, suffix, lanes, has_isa, order)                                                   \
+	ROW(depthwise, isa, suffix, lanes, has_isa, 230 + (order))                                 \
+	ROW(wino, isa, suffix, lanes, has_isa, 220 + (order))                                      \
+	ROW(conv, isa, suffix, lanes, has_isa, 210 + (order))
 
-ROWS(plain, , PK_BLOCK_LANES_PLAIN, true)
+ROWS(plain, , PK_BLOCK_LANES_PLAIN, true, 0)
 #if defined(__x86_64__)
-ROWS(avx2, _avx2, PK_BLOCK_LANES_AVX2, pk_tile_has_avx2())
-ROWS(avx512, _avx512, PK_BLOCK_LANES_AVX512, pk_tile_has_avx512())
+ROWS(avx2, _avx2, PK_BLOCK_LANES_AVX2, pk_tile_has_avx2(), 1)
+ROWS(avx512, _avx512, PK_BLOCK_LANES_AVX512, pk_tile_has_avx512(), 2)
 #endif

@@ -23,7 +23,7 @@ static bool pool_supports(const struct pk_node *node, int lanes)
 	       (fn == PK_FN_POOL_MAX || fn == PK_FN_POOL_AVG) && pk_window_init(&g, node);
 }
 
-static size_t pool_workspace(const struct pk_node *node, int lanes)
+static size_t pool_scratch(const struct pk_node *node, int lanes)
 {
 	struct pk_window g;
 	pk_window_init(&g, node);
@@ -79,7 +79,7 @@ static bool resize_supports(const struct pk_node *node, int lanes)
 	return true;
 }
 
-static size_t resize_workspace(const struct pk_node *node, int lanes)
+static size_t resize_scratch(const struct pk_node *node, int lanes)
 {
 	return (size_t)(pk_check_in_shape(node, 0)->dims[3] * lanes) * sizeof(float);
 }
@@ -148,11 +148,6 @@ static bool reduce_supports(const struct pk_node *node, int lanes)
 	       pk_shape_elements(&y->shape) == x->shape.dims[0] * x->shape.dims[1];
 }
 
-static size_t reduce_workspace(const struct pk_node *node, int lanes)
-{
-	return 0;
-}
-
 static int reduce_setup(
 	const struct pk_node *node, struct pk_arena *arena, const void **state, int lanes)
 {
@@ -213,13 +208,7 @@ static bool binary_supports(const struct pk_node *node, int lanes)
 	return a != OPERAND_NONE && b != OPERAND_NONE && (a == OPERAND_FULL || b == OPERAND_FULL);
 }
 
-static size_t binary_workspace(const struct pk_node *node, int lanes)
-{
-	return 0;
-}
-
-static void init_operand(
-	struct pk_block_binary *s, const struct pk_node *node, int idx, int lanes)
+static void init_operand(struct pk_block_binary *s, const struct pk_node *node, int idx, int lanes)
 {
 	enum operand kind = operand_of(node, idx, lanes);
 	const struct pk_shape *x = pk_check_in_shape(node, idx);
@@ -250,20 +239,14 @@ static int binary_setup(
 	return 0;
 }
 
-#define prelu_supports  binary_supports
-#define prelu_workspace binary_workspace
-#define prelu_setup     binary_setup
+#define prelu_supports binary_supports
+#define prelu_setup    binary_setup
 
 static bool reorder_supports(const struct pk_node *node, int lanes)
 {
 	const struct pk_value *x = node->inputs[0], *y = node->outputs[0];
 	return pk_check_all_dtype(node, PK_F32) && x->shape.rank == 4 &&
 	       ((x->block == 0 && is_blocked(y, lanes)) || (is_blocked(x, lanes) && y->block == 0));
-}
-
-static size_t reorder_workspace(const struct pk_node *node, int lanes)
-{
-	return 0;
 }
 
 static int reorder_setup(
@@ -282,15 +265,24 @@ static int reorder_setup(
 	return 0;
 }
 
+static size_t no_scratch(const struct pk_node *node, int lanes)
+{
+	return 0;
+}
+#define reduce_scratch  no_scratch
+#define binary_scratch  no_scratch
+#define prelu_scratch   no_scratch
+#define reorder_scratch no_scratch
+
 // Rows: the same functions bound to an instruction set's lanes.
-#define ROW(id, op_id, run_id, isa, suffix, lanes, has_isa, in_place_value)                        \
+#define ROW(id, op_id, run_id, isa, suffix, lanes, has_isa, order, in_place_value)                 \
 	static bool id##_supports_##isa(const struct pk_node *node)                                \
 	{                                                                                          \
 		return (has_isa) && id##_supports(node, lanes);                                    \
 	}                                                                                          \
-	static size_t id##_workspace_##isa(const struct pk_node *node)                             \
+	static size_t id##_scratch_##isa(const struct pk_node *node)                               \
 	{                                                                                          \
-		return id##_workspace(node, lanes);                                                \
+		return id##_scratch(node, lanes);                                                  \
 	}                                                                                          \
 	static int id##_setup_##isa(                                                               \
 		const struct pk_node *node, struct pk_arena *arena, const void **state)            \
@@ -300,25 +292,25 @@ static int reorder_setup(
 	const struct pk_cpu_kernel pk_kernel_block_##id##suffix = {                                \
 		.op = op_id,                                                                       \
 		.name = "block_" #id #suffix,                                                      \
-		.rank = 200,                                                                       \
+		.rank = 200 + (order),                                                             \
 		.in_place = in_place_value,                                                        \
 		.blocked = true,                                                                   \
 		.supports = id##_supports_##isa,                                                   \
-		.workspace = id##_workspace_##isa,                                                 \
+		.scratch = id##_scratch_##isa,                                                     \
 		.setup = id##_setup_##isa,                                                         \
 		.run = pk_block_##run_id##_run_##isa,                                              \
 	};
 
-#define ROWS(isa, suffix, lanes, has_isa)                                                          \
-	ROW(pool, PK_OP_POOL, pool, isa, suffix, lanes, has_isa, false)                            \
-	ROW(resize, PK_OP_RESIZE, resize, isa, suffix, lanes, has_isa, false)                      \
-	ROW(reduce, PK_OP_REDUCE, reduce, isa, suffix, lanes, has_isa, false)                      \
-	ROW(binary, PK_OP_BINARY, binary, isa, suffix, lanes, has_isa, true)                       \
-	ROW(prelu, PK_OP_PRELU, binary, isa, suffix, lanes, has_isa, true)                         \
-	ROW(reorder, PK_OP_REORDER, reorder, isa, suffix, lanes, has_isa, false)
+#define ROWS(isa, suffix, lanes, has_isa, order)                                                   \
+	ROW(pool, PK_OP_POOL, pool, isa, suffix, lanes, has_isa, order, false)                     \
+	ROW(resize, PK_OP_RESIZE, resize, isa, suffix, lanes, has_isa, order, false)               \
+	ROW(reduce, PK_OP_REDUCE, reduce, isa, suffix, lanes, has_isa, order, false)               \
+	ROW(binary, PK_OP_BINARY, binary, isa, suffix, lanes, has_isa, order, true)                \
+	ROW(prelu, PK_OP_PRELU, binary, isa, suffix, lanes, has_isa, order, true)                  \
+	ROW(reorder, PK_OP_REORDER, reorder, isa, suffix, lanes, has_isa, order, false)
 
-ROWS(plain, , PK_BLOCK_LANES_PLAIN, true)
+ROWS(plain, , PK_BLOCK_LANES_PLAIN, true, 0)
 #if defined(__x86_64__)
-ROWS(avx2, _avx2, PK_BLOCK_LANES_AVX2, pk_tile_has_avx2())
-ROWS(avx512, _avx512, PK_BLOCK_LANES_AVX512, pk_tile_has_avx512())
+ROWS(avx2, _avx2, PK_BLOCK_LANES_AVX2, pk_tile_has_avx2(), 1)
+ROWS(avx512, _avx512, PK_BLOCK_LANES_AVX512, pk_tile_has_avx512(), 2)
 #endif

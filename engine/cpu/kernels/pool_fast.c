@@ -133,7 +133,7 @@ static void run(const struct pk_cpu_call *call)
 const struct pk_cpu_kernel pk_kernel_pool_line = {
 	.op = PK_OP_POOL,
 	.name = "pool_line",
-	.rank = 10,
+	.rank = 20,
 	.supports = supports,
 	.workspace = workspace,
 	.setup = setup,

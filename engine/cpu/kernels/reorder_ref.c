@@ -48,8 +48,8 @@ static void run(const struct pk_cpu_call *call)
 		for (int64_t c = 0; c < dims[1]; c++) {
 			for (int64_t i = 0; i < dims[2] * dims[3]; i++)
 				((float *)call->outputs[0])[place(&s->shape, s->to, n, c, i)] =
-					((const float *)call
-							->inputs[0])[place(&s->shape, s->from, n, c, i)];
+					((const float *)call->inputs[0])[place(
+						&s->shape, s->from, n, c, i)];
 		}
 	}
 }

@@ -36,5 +36,5 @@ void pk_tile_pack_rows(const float *a, int64_t stride_m, int64_t stride_k, int64
 	int max_rows, float *out);
 
 // The instruction sets of this processor that kernels ask for.
-bool pk_tile_has_avx2(void); // and FMA
+bool pk_tile_has_avx2(void);   // and FMA
 bool pk_tile_has_avx512(void); // the foundation

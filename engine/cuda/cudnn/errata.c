@@ -29,7 +29,7 @@ const char *pk_cudnn_refusal(const struct pk_cudnn_erratum *table,
 		return "its sums depend on the order of threads";
 	if (offer->notes & NOTE(PK_CUDNN_NOTE_REDUCED_SUM))
 		return "it sums in the half type";
-	if (fusion->x.type == PK_CUDNN_DATA_FLOAT &&
+	if (fusion->strict && fusion->x.type == PK_CUDNN_DATA_FLOAT &&
 		offer->notes & (NOTE(PK_CUDNN_NOTE_TENSOR_CORE) | NOTE(PK_CUDNN_NOTE_DOWN_CONVERT)))
 		return "it cuts f32 inputs down";
 	for (const struct pk_cudnn_erratum *row = table; row->why; row++) {

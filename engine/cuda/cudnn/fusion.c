@@ -190,6 +190,8 @@ static int from_qconv(
 		return r;
 	if (out->x.type != PK_CUDNN_DATA_INT8 || call->node->inputs[1]->dtype != PK_I8)
 		return pk_fail(err, -ENOTSUP, "not of i8");
+	if (pk_node_int(call->node, PK_ATTR_GROUP) != 1)
+		return pk_fail(err, -ENOTSUP, "cuDNN has no integer engines for groups");
 	if (operand(call, IN_W_ZERO) || (operand(call, IN_X_ZERO) && has_padding(out)))
 		return pk_fail(err, -ENOTSUP, "zero points: cuDNN pads with 0");
 	if (!operand(call, IN_MULT))
@@ -256,6 +258,8 @@ static int take_product(const struct pk_cuda_call *call, bool trans_a, bool tran
 	struct pk_cudnn_fusion *out, struct pk_err *err)
 {
 	const struct pk_cuda_tensor *y = &call->outputs[0];
+	if (out->strict)
+		return pk_fail(err, -ENOTSUP, "cuDNN's matrix products cut f32 down");
 	if (!is_matrix(&call->inputs[0]) || !is_matrix(&call->inputs[1]) || !is_matrix(y))
 		return pk_fail(err, -ENOTSUP, "not dense float matrices");
 	out->core = PK_CUDNN_MATMUL_CORE;
@@ -313,6 +317,7 @@ int pk_cudnn_fusion_from(
 		{PK_OP_GEMM, from_gemm},
 	};
 	memset(out, 0, sizeof(*out));
+	out->strict = call->float_type == PK_F32;
 	for (size_t i = 0; i < PK_ARRAY_LEN(makers); i++) {
 		if (makers[i].op == call->node->op)
 			return makers[i].from(call, out, err);
@@ -346,7 +351,7 @@ static void put_tensor(struct pk_buf *out, const char *name, const struct pk_cud
 int pk_cudnn_fusion_text(const struct pk_cudnn_fusion *fusion, struct pk_buf *out)
 {
 	static const char *const cores[] = {"conv", "conv_transpose", "matmul"};
-	pk_buf_str(out, cores[fusion->core]);
+	pk_buf_printf(out, "%s%s", cores[fusion->core], fusion->strict ? " strict" : "");
 	put_tensor(out, "x", &fusion->x);
 	put_tensor(out, "w", &fusion->w);
 	put_tensor(out, "y", &fusion->y);

@@ -65,6 +65,7 @@ struct pk_cudnn_fusion {
 	struct pk_cudnn_tensor x, w, y, residual;
 	int64_t strides[2], dilations[2], pre_pads[2], post_pads[2];
 	int compute_type; // what the core sums in
+	bool strict;      // f32 inputs keep all their bits: an engine of f32, not of f16
 	int64_t channels; // of scale and bias
 	int channel_dim;  // which dim of y they go along
 	struct pk_cudnn_step steps[PK_CUDNN_MAX_STEPS];

@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define MAX_SEEN (PK_CUDNN_N_MODES * PK_CUDNN_MAX_CANDIDATES)
+#define MAX_SEEN     (PK_CUDNN_N_MODES * PK_CUDNN_MAX_CANDIDATES)
+#define MAX_REFUSALS 4 // of one mode: each may have cost seconds of compiling
 
 struct run {
 	const struct pk_cudnn_search *search;
@@ -52,9 +53,14 @@ static int try_mode(struct run *run, const struct pk_cudnn_graph *graph,
 	int r = pk_cudnn_candidates_init(&list, run->device, graph, fusion, mode, run->err);
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
+	int n_tried = 0;
 	for (int i = 0; r == 0 && i < list.n && (!max || n_made < max); i++) {
-		if (is_new(run, list.items[i].tag))
-			r = try_one(run, &list.items[i], &n_made);
+		if (n_tried - n_made >= MAX_REFUSALS)
+			break;
+		if (!is_new(run, list.items[i].tag))
+			continue;
+		n_tried++;
+		r = try_one(run, &list.items[i], &n_made);
 	}
 	return r;
 }

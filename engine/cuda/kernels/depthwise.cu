@@ -16,10 +16,12 @@ PK_INLINE void pk_depthwise_store(const struct pk_cu_conv &p, float (&sum)[V], c
 	if (p.residual != PK_RESIDUAL_NONE)
 		pk_load(r, residual + to);
 #pragma unroll
+	for (int k = 0; k < V; k++)
+		sum[k] += b[k] + (p.residual == PK_RESIDUAL_BEFORE_ACT ? r[k] : 0);
+	pk_act(p.act, sum, p.alpha, p.beta);
+#pragma unroll
 	for (int k = 0; k < V; k++) {
-		float v = sum[k] + b[k] + (p.residual == PK_RESIDUAL_BEFORE_ACT ? r[k] : 0);
-		v = pk_unary(p.act, v, p.alpha, p.beta) +
-		    (p.residual == PK_RESIDUAL_AFTER_ACT ? r[k] : 0);
+		float v = sum[k] + (p.residual == PK_RESIDUAL_AFTER_ACT ? r[k] : 0);
 		sum[k] = c + k < p.out_c ? v : 0;
 	}
 	pk_save(y + to, sum);

@@ -190,3 +190,28 @@ struct pk_cu_qconv_head {
 	float y_scale;
 	int x_zero, y_zero, has_scale;
 };
+
+// One plane family of a picture: source pixels are at start + i * step, in 2^-32 pixels.
+struct pk_cu_axis {
+	long long start, step;
+	int last; // source index
+	int zero;
+};
+// From a camera picture to the input tensor, one thread a pixel of the tensor.
+struct pk_cu_preprocess {
+	struct pk_cu_axis x, y, chroma_x, chroma_y; // chroma: YUV formats
+	int format;                                 // enum pk_cu_pixels
+	int n_channels, swapped;                    // of the tensor; its order is BGR
+	int width, height, x0, y0, x1, y1; // of the tensor; the part that the picture covers
+	int strides[3];                    // bytes a row of each plane
+	int to, to_c, to_h, to_w;          // where the picture's tensor begins; strides
+	float luma_scale, luma_base, r_v, g_u, g_v, b_u;
+	float scale[3], offset[3], border[3];
+};
+enum pk_cu_pixels {
+	PK_CU_NV12,
+	PK_CU_I420,
+	PK_CU_RGB,
+	PK_CU_BGR,
+	PK_CU_GRAY8,
+};

@@ -77,18 +77,22 @@ PK_INLINE void pk_qconv(const T *x, const char *packed, Y *y, const struct pk_cu
 		}
 	}
 	int to = n * p.y_n + m * p.y_c + o0 * p.y_s[0] + o1 * p.y_s[1];
+	float v[PK_CU_PIXELS];
 #pragma unroll
 	for (int k = 0; k < PK_CU_PIXELS; k++) {
+		sum[k] += m < p.out_c ? (unsigned)bias[m] : 0;
+		v[k] = m < p.out_c ? (float)(int)sum[k] * mult[m] : 0;
+	}
+	pk_act(p.act, v, p.alpha, p.beta);
+#pragma unroll
+	for (int k = 0; k < PK_CU_PIXELS; k++) {
+		Y *here = y + to + (o2 + k) * p.y_s[2];
 		if (o2 + k >= p.out[2])
 			continue;
-		Y *here = y + to + (o2 + k) * p.y_s[2];
-		if (m >= p.out_c) {
+		if (m < p.out_c)
+			pk_qconv_finish(here, v[k], (int)sum[k], head);
+		else
 			*here = Y();
-			continue;
-		}
-		int total = (int)(sum[k] + (unsigned)bias[m]);
-		float v = (float)total * mult[m];
-		pk_qconv_finish(here, pk_unary(p.act, v, p.alpha, p.beta), total, head);
 	}
 }
 

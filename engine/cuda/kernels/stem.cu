@@ -42,16 +42,21 @@ PK_INLINE void pk_stem(const T *x, const T *residual, const char *packed, T *y,
 		}
 	}
 	int to = n * p.y_n + o1 * p.y_s[1] + o2 * p.y_s[2] + m0;
+	bool before = p.residual == PK_RESIDUAL_BEFORE_ACT,
+	     after = p.residual == PK_RESIDUAL_AFTER_ACT;
 #pragma unroll
 	for (int m = 0; m < PK_CU_STEM_OUT; m++) {
-		bool before = p.residual == PK_RESIDUAL_BEFORE_ACT,
-		     after = p.residual == PK_RESIDUAL_AFTER_ACT;
-		if (m0 + m >= p.channels)
-			break;
-		float r = (before || after) && m0 + m < p.out_c ? pk_get(residual[to + m]) : 0;
-		float b = m0 + m < p.out_c ? ((const float *)packed)[m0 + m] : 0;
-		float v = pk_unary(p.act, sum[m] + b + (before ? r : 0), p.alpha, p.beta);
-		pk_put(y + to + m, m0 + m < p.out_c ? v + (after ? r : 0) : 0);
+		if (m0 + m < p.out_c)
+			sum[m] += ((const float *)packed)[m0 + m] +
+				  (before ? pk_get(residual[to + m]) : 0);
+	}
+	pk_act(p.act, sum, p.alpha, p.beta);
+#pragma unroll
+	for (int m = 0; m < PK_CU_STEM_OUT; m++) {
+		if (m0 + m < p.out_c)
+			pk_put(y + to + m, sum[m] + (after ? pk_get(residual[to + m]) : 0));
+		else if (m0 + m < p.channels)
+			pk_put(y + to + m, 0);
 	}
 }
 

@@ -138,7 +138,7 @@ def digest(paths):
 
 def build_command(model, picketctl, engine, timing):
     command = [picketctl, "engine", "build", model.path, "--json", "--out", engine]
-    command += ["--timing", timing]
+    command += ["--timing", timing, "--opt", "2"]
     shapes = {name: "x".join(map(str, dims)) for name, dims in model.inputs.items()}
     shapes = {name: str(value) for name, value in model.bind.items()} or shapes
     for name, value in shapes.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of the cpu bench that are no model row: memory, load, build, layers, preprocessing."""
+"""The cpu bench's other figures: memory, load, build, layers, preprocessing, a stolen core."""
 
 import json
 import os

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One peer runtime on one model, in a process of its own: peer.py BACKEND JOB.json.
+"""One peer runtime on one model, in a process of its own: peer.py JOB.json.
 
-Speaks JSON lines: {ready, load_ms} or {failed} first; then {"run": seconds} gives {min_ms, min_cpu_ms, runs},
-{"reload": 1} {load_ms}, {"outputs": FILE.npz} {}, {"memory": 1} {peak_kib, bare_kib}. Zeros are
-timed, noise is compared. fp32 everywhere, denormals flushed, latency rather than throughput."""
+Speaks JSON lines: {ready, load_ms} or {failed} first; then {"run": seconds} gives {min_ms,
+min_cpu_ms, runs}, {"reload": 1} {load_ms}, {"outputs": FILE.npz} {}, {"memory": 1} {peak_kib,
+bare_kib}. Zeros are timed, noise is compared. fp32 everywhere, denormals flushed, latency rather
+than throughput."""
 
 import json
 import os

@@ -146,10 +146,14 @@ def markdown(figures):
         f"{m['load_at_end']} beside it. Round robin, {figures['rounds']} rounds, best of a slot of "
         "each round, medians of the rounds' ratios (peer's time / ours: above 1 we are faster); "
         "denormals flushed on both sides, each process stopped outside its slots. One thread: CPU "
-        "time of a run; two: wall clock, so a busy machine shows. ORT is the "
+        "time of a run; two: wall clock, so a busy machine shows. Our engines are of opt "
+        "level 2. ORT is the "
         "newest onnxruntime of PyPI with all its optimisations.",
         "",
     ]
+    n, n_all = figures["n_entrants"]
+    if n < n_all:
+        lines += [f"**Part of a run: {n} of {n_all} models.**", ""]
     lines += bars_table(figures) + [""] + details(figures) + [""] + models_table(figures)
     layers = layers_table(figures)
     return "\n".join(lines + ([""] + layers if layers else []))

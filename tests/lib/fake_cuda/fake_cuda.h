@@ -10,8 +10,9 @@
 //   PICKET_FAKE_CUDA_SM           87
 //   PICKET_FAKE_CUDA_INTEGRATED   1: pinned memory is mapped (0)
 //   PICKET_FAKE_CUDA_DRIVER       13000
-//   PICKET_FAKE_CUDA_FAIL         FUNCTION:N:STATUS: the N-th call (from 1) of a function, or of
-//                                 any ("*"), gives STATUS
+//   PICKET_FAKE_CUDA_FAIL_FILE    once there is such a file, the next cuGraphLaunch gives the
+//   status
+//                                 in it, and the file is gone
 #pragma once
 
 #include <stdbool.h>

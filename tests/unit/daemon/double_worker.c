@@ -69,6 +69,10 @@ static void on_assign(const json_t *message)
 	if (engine && mode_is("load-crash"))
 		raise(SIGABRT);
 	put(json_pack("{s:s}", "type", "busy"));
+	if (engine && mode_is("hang-load")) {
+		put(json_pack("{s:s, s:s, s:s}", "type", "busy", "model", "m", "phase", "prepare"));
+		usleep(20 * 1000 * 1000);
+	}
 	if (engine && mode_is("slow-load"))
 		usleep(1200 * 1000);
 	int code = engine ? load(engine) : 0;
@@ -119,6 +123,10 @@ int main(void)
 	if (mode_is("deaf"))
 		signal(SIGTERM, SIG_IGN);
 	(void)pk_blackbox_open(PK_PROTO_BLACKBOX_FD);
+	if (mode_is("blame-camera")) {
+		pk_blackbox_enter(PK_BLACKBOX_CAMERA, NULL, "belt", NULL);
+		raise(SIGSEGV);
+	}
 	if (mode_is("blame")) {
 		pk_blackbox_enter(PK_BLACKBOX_INFER, "parts", "belt", "cpu");
 		raise(SIGSEGV);

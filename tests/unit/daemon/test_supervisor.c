@@ -24,7 +24,7 @@ struct scene {
 	struct pk_events *events;
 	struct pk_supervisor *supervisor;
 	unsigned n_up, n_down, n_crashed, n_heartbeats, n_answers;
-	char cause[256], blamed[64];
+	char cause[256], blamed[64], camera[64];
 	bool stopped;
 	unsigned want; // for the conditions
 };
@@ -34,10 +34,11 @@ static void on_up(void *ctx)
 	((struct scene *)ctx)->n_up++;
 }
 
-static void on_down(void *ctx, const char *cause, bool crashed, const char *blamed)
+static void on_down(void *ctx, const char *cause, bool crashed, const struct pk_worker_blame *blame)
 {
 	struct scene *scene = ctx;
-	snprintf(scene->blamed, sizeof(scene->blamed), "%s", blamed ? blamed : "");
+	snprintf(scene->blamed, sizeof(scene->blamed), "%s", blame->model ? blame->model : "");
+	snprintf(scene->camera, sizeof(scene->camera), "%s", blame->camera ? blame->camera : "");
 	scene->n_down++;
 	scene->n_crashed += crashed;
 	pk_text_format(scene->cause, sizeof(scene->cause), "%s", cause);
@@ -88,6 +89,7 @@ static const struct pk_supervisor_limits short_limits = {
 	.start_ns = 3 * PK_NS_PER_S,
 	.silence_ns = 800 * PK_NS_PER_MS,
 	.busy_ns = 3 * PK_NS_PER_S,
+	.prepare_ns = PK_NS_PER_S,
 	.stuck_ns = 10 * PK_NS_PER_S,
 	.restart_ns = 20 * PK_NS_PER_MS,
 	.restart_max_ns = 200 * PK_NS_PER_MS,
@@ -284,6 +286,34 @@ static void test_slow_load_is_not_a_hang(void **ctx)
 	close_scene(&scene);
 }
 
+// Preparing has a limit of its own: a driver that hangs is found sooner than a slow disk.
+static void test_hanging_load_is_noticed(void **ctx)
+{
+	(void)ctx;
+	struct scene scene;
+	open_scene(&scene, "hang-load", worker_program);
+	assert_true(turn_until(scene.loop, is_up, &scene, 5000));
+	assert_int_equal(pk_supervisor_send(scene.supervisor,
+				 json_pack("{s:s, s:s, s:s, s:i}", "type", "assign", "model", "m",
+					 "engine", "/nonexistent", "serial", 1),
+				 true),
+		0);
+	assert_true(turn_until(scene.loop, is_down, &scene, 2800)); // less than busy_ns
+	assert_non_null(strstr(scene.cause, "while it prepares an engine"));
+	close_scene(&scene);
+}
+
+static void test_crash_names_the_camera(void **ctx)
+{
+	(void)ctx;
+	struct scene scene;
+	open_scene(&scene, "blame-camera", worker_program);
+	assert_true(turn_until(scene.loop, is_down, &scene, 5000));
+	assert_string_equal(scene.camera, "belt");
+	assert_string_equal(scene.blamed, "");
+	close_scene(&scene);
+}
+
 static void test_deaf_worker_is_forced_to_end(void **ctx)
 {
 	(void)ctx;
@@ -340,6 +370,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_crash_loop_is_told_once_and_survives_restarts),
 		cmocka_unit_test(test_missing_program_is_retried),
 		cmocka_unit_test(test_slow_load_is_not_a_hang),
+		cmocka_unit_test(test_hanging_load_is_noticed),
+		cmocka_unit_test(test_crash_names_the_camera),
 		cmocka_unit_test(test_deaf_worker_is_forced_to_end),
 		cmocka_unit_test(test_send_without_a_worker),
 		cmocka_unit_test(test_new_config_that_is_refused_restarts_it),

@@ -350,7 +350,7 @@ static void ring_touches_what_it_holds(void **state)
 		assert_int_equal(pk_line_ring_take(ring, &out, sizeof(line)), sizeof(line));
 	}
 	assert_true(before > 0);
-	assert_true(pk_rss_bytes() - before < (int64_t)capacity / 16);
+	assert_true(pk_rss_bytes() - before < (int64_t)capacity / 4);
 	pk_line_ring_destroy(ring);
 }
 

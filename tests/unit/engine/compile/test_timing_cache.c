@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The timing cache: round trip, foreign and damaged files are misses.
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -119,6 +120,22 @@ static void test_memory_only(void **state)
 	assert_int_equal(pk_timing_cache_len(cache), 1);
 }
 
+static void test_winner_needs_a_time(void **state)
+{
+	const char *tactic = NULL, *plan = NULL;
+	pk_auto(pk_timing_cache) cache = pk_timing_cache_open(NULL, "{}");
+	assert_false(pk_timing_cache_winner(cache, "op", &tactic, &plan));
+	assert_int_equal(pk_timing_cache_put_winner(cache, "op", "fast", "{}"), -ENOENT);
+	assert_int_equal(pk_timing_cache_put(cache, "op", "fast", 2), 0);
+	assert_int_equal(pk_timing_cache_put(cache, "op", "slow", 3), 0);
+	assert_false(pk_timing_cache_winner(cache, "op", &tactic, &plan));
+	assert_int_equal(pk_timing_cache_put_winner(cache, "op", "slow", ""), 0);
+	assert_int_equal(pk_timing_cache_put_winner(cache, "op", "fast", "{\"a\":1}"), 0);
+	assert_true(pk_timing_cache_winner(cache, "op", &tactic, &plan));
+	assert_string_equal(tactic, "fast");
+	assert_string_equal(plan, "{\"a\":1}");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +144,7 @@ int main(void)
 		cmocka_unit_test(test_foreign_device_is_a_miss),
 		cmocka_unit_test(test_damage_costs_only_its_lines),
 		cmocka_unit_test(test_memory_only),
+		cmocka_unit_test(test_winner_needs_a_time),
 	};
 	return cmocka_run_group_tests(tests, setup_dir, remove_dir);
 }

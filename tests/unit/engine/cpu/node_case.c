@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "engine/ir/layout.h"
+
 #define GUARD      64 // bytes before and after; keeps the 64-byte alignment
 #define GUARD_BYTE 0xa5
 
@@ -146,9 +148,9 @@ static void run_row(struct node_case *c, const struct pk_cpu_kernel *kernel, int
 	char *guards[2] = {NULL};
 	void *data[2];
 	const void *operands[NODE_CASE_MAX];
-	assert_true(kernel->supports(c->node));
+	assert_true(pk_cpu_kernel_supports(kernel, c->node));
 	for (int i = 0; i < c->node->n_outputs; i++) {
-		sizes[i] = pk_tensor_bytes(c->node->outputs[i]->dtype, &c->node->outputs[i]->shape);
+		sizes[i] = pk_layout_bytes(c->node->outputs[i]);
 		guards[i] = guarded(sizes[i]);
 		data[i] = guards[i] + GUARD;
 	}
@@ -194,7 +196,7 @@ void node_case_run(struct node_case *c, const struct pk_cpu_kernel *kernel, void
 static void check_in_place(struct node_case *c, const struct pk_cpu_kernel *kernel)
 {
 	const struct pk_value *y = c->node->outputs[0];
-	size_t bytes = pk_tensor_bytes(y->dtype, &y->shape);
+	size_t bytes = pk_layout_bytes(y);
 	if (!kernel->in_place || !(pk_op_info(c->node->op)->flags & PK_OP_ELEMENTWISE))
 		return;
 	void *apart[2] = {NULL};
@@ -202,7 +204,7 @@ static void check_in_place(struct node_case *c, const struct pk_cpu_kernel *kern
 	for (int i = 0; i < c->node->n_inputs; i++) {
 		const struct pk_value *x = c->node->inputs[i];
 		void *over[2] = {NULL};
-		if (!x || pk_tensor_bytes(x->dtype, &x->shape) != bytes ||
+		if (!x || pk_layout_bytes(x) != bytes || x->block != y->block ||
 			pk_shape_elements(&x->shape) != pk_shape_elements(&y->shape))
 			continue;
 		run_row(c, kernel, i, NULL, over);
@@ -213,15 +215,21 @@ static void check_in_place(struct node_case *c, const struct pk_cpu_kernel *kern
 	free(apart[0]);
 }
 
+void node_case_run_shared(
+	struct node_case *c, const struct pk_cpu_kernel *kernel, bool shared, void *outputs[2])
+{
+	static struct pk_cpu_pool *pool; // of the whole program
+	if (shared && !pool)
+		assert_int_equal(pk_cpu_pool_create(3, &pool, NULL), 0);
+	run_row(c, kernel, -1, shared ? pool : NULL, outputs);
+}
+
 // Three threads give the same bytes as one.
 static void check_threads(struct node_case *c, const struct pk_cpu_kernel *kernel)
 {
-	static struct pk_cpu_pool *pool; // of the whole program
 	void *alone[2] = {NULL}, *shared[2] = {NULL};
-	if (!pool)
-		assert_int_equal(pk_cpu_pool_create(3, &pool, NULL), 0);
-	run_row(c, kernel, -1, NULL, alone);
-	run_row(c, kernel, -1, pool, shared);
+	node_case_run_shared(c, kernel, false, alone);
+	node_case_run_shared(c, kernel, true, shared);
 	for (int i = 0; i < c->node->n_outputs; i++) {
 		const struct pk_value *y = c->node->outputs[i];
 		if (memcmp(alone[i], shared[i], pk_tensor_bytes(y->dtype, &y->shape)) != 0)
@@ -251,6 +259,97 @@ static void compare(struct node_case *c, int output, const void *got, const void
 		assert_memory_equal(got, expected, pk_tensor_bytes(v->dtype, &v->shape));
 }
 
+// Where element i of a plain picture lies in blocks.
+static int64_t place_in_blocks(const struct pk_shape *s, int block, int64_t i)
+{
+	int64_t plane = s->dims[2] * s->dims[3], at = i % plane, c = i / plane % s->dims[1];
+	int64_t n = i / plane / s->dims[1], blocks = (s->dims[1] + block - 1) / block;
+	return ((n * blocks + c / block) * plane + at) * block + c % block;
+}
+
+// Lanes beyond the channels are NaN: no kernel may let them show.
+static float *to_blocks(const struct pk_value *value, const float *plain)
+{
+	size_t bytes = pk_layout_bytes(value);
+	float *out = exact_alloc(bytes);
+	memset(out, 0xff, bytes);
+	for (int64_t i = 0; i < pk_shape_elements(&value->shape); i++)
+		out[place_in_blocks(&value->shape, value->block, i)] = plain[i];
+	return out;
+}
+
+static float *from_blocks(const struct pk_value *value, float *blocked)
+{
+	int64_t n = pk_shape_elements(&value->shape);
+	float *out = exact_alloc((size_t)n * sizeof(*out));
+	for (int64_t i = 0; i < n; i++)
+		out[i] = blocked[place_in_blocks(&value->shape, value->block, i)];
+	free(blocked);
+	return out;
+}
+
+// Rows that know of layouts, with the layouts that the values have now. Number of rows.
+static int check_layout(struct node_case *c, double tolerance, const void *expected)
+{
+	struct pk_value *y = c->node->outputs[0];
+	void *plain[NODE_CASE_MAX];
+	int n = 0;
+	memcpy(plain, c->data, sizeof(plain));
+	for (int i = 0; i < c->node->n_inputs; i++) {
+		if (c->node->inputs[i] && c->node->inputs[i]->block)
+			c->data[i] = to_blocks(c->node->inputs[i], plain[i]);
+	}
+	for (const struct pk_cpu_kernel *const *k = pk_cpu_kernels; *k; k++) {
+		void *got[2] = {NULL};
+		if (!(*k)->blocked || !pk_cpu_kernel_supports(*k, c->node))
+			continue;
+		node_case_run(c, *k, got);
+		check_in_place(c, *k);
+		if (y->block)
+			got[0] = from_blocks(y, got[0]);
+		assert_close(got[0], expected, pk_shape_elements(&y->shape), tolerance, (*k)->name);
+		free(got[0]);
+		n++;
+	}
+	for (int i = 0; i < c->node->n_inputs; i++) {
+		if (c->data[i] != plain[i])
+			free(c->data[i]);
+		c->data[i] = plain[i];
+	}
+	return n;
+}
+
+static bool set_block(struct pk_value *value, int block)
+{
+	if (block && (!value || value->data ||
+			     !pk_layout_block_fits(value->dtype, &value->shape, block)))
+		return false;
+	if (value)
+		value->block = block;
+	return true;
+}
+
+int node_case_check_blocks(struct node_case *c, double tolerance)
+{
+	static const int blocks[] = {4, 8, 16};
+	float *expected = node_case_reference(c);
+	int n = 0, n_values = c->node->n_inputs + 1;
+	for (int mask = 1; mask < 3 << n_values; mask++) {
+		int block = blocks[mask >> n_values];
+		bool fits = (mask & ((1 << n_values) - 1)) != 0;
+		for (int i = 0; i < n_values; i++) {
+			struct pk_value *value =
+				i == n_values - 1 ? c->node->outputs[0] : c->node->inputs[i];
+			fits = set_block(value, mask >> i & 1 ? block : 0) && fits;
+		}
+		n += fits ? check_layout(c, tolerance, expected) : 0;
+	}
+	for (int i = 0; i < n_values; i++)
+		set_block(i == n_values - 1 ? c->node->outputs[0] : c->node->inputs[i], 0);
+	free(expected);
+	return n;
+}
+
 int node_case_check_rows(struct node_case *c, double tolerance)
 {
 	const struct pk_cpu_kernel *reference = pk_cpu_kernel_reference(c->node);
@@ -261,7 +360,7 @@ int node_case_check_rows(struct node_case *c, double tolerance)
 	check_in_place(c, reference);
 	for (const struct pk_cpu_kernel *const *k = pk_cpu_kernels; *k; k++) {
 		void *got[2] = {NULL};
-		if ((*k)->op != c->node->op || *k == reference || !(*k)->supports(c->node))
+		if (*k == reference || !pk_cpu_kernel_supports(*k, c->node))
 			continue;
 		node_case_run(c, *k, got);
 		check_in_place(c, *k);

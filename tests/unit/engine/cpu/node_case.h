@@ -44,12 +44,19 @@ void node_case_end(struct node_case *c);
 // Fails the test when guard bytes around outputs, workspace or packed weights change, or when
 // the row does not support the node.
 void node_case_run(struct node_case *c, const struct pk_cpu_kernel *kernel, void *outputs[2]);
+// The same; shared: on three threads.
+void node_case_run_shared(
+	struct node_case *c, const struct pk_cpu_kernel *kernel, bool shared, void *outputs[2]);
 // Output 0 by the reference row; to be freed.
 void *node_case_reference(struct node_case *c);
 // Runs every other row that supports the node and compares with the reference: f32 outputs within
 // tolerance x (largest magnitude of the reference), others exactly; rows that declare it, in place
 // too. Number of rows compared.
 int node_case_check_rows(struct node_case *c, double tolerance);
+
+// Runs every row that knows of layouts, with each choice of blocked operands and output that it
+// supports, and compares with the reference on plain ones. Number of runs.
+int node_case_check_blocks(struct node_case *c, double tolerance);
 
 // |a - b| <= tolerance * max(|b|) over n floats, NaN equal to NaN; fails the test with `what`.
 void assert_close(const float *a, const float *b, int64_t n, double tolerance, const char *what);

@@ -56,6 +56,13 @@ static void test_round_trip(void **state)
 		"  output %\"a b\"\n"
 		"}\n",
 		"graph {\n"
+		"  input %x: f32[1,3,8,8]\n"
+		"  %b: f32[1,3,8,8]/c8 = reorder(%x)\n"
+		"  %r: f32[1,3,8,8]/c8 = unary(%b) {fn=relu}\n"
+		"  %y: f32[1,3,8,8] = reorder(%r)\n"
+		"  output %y\n"
+		"}\n",
+		"graph {\n"
 		"  const %a: i64[2] = {-9223372036854775808, 9223372036854775807}\n"
 		"  const %b: u64[1] = {18446744073709551615}\n"
 		"  const %c: i8[2] = {-128, 127}\n"
@@ -117,6 +124,11 @@ static const struct error_row error_rows[] = {
 	{"graph {\n input %x: f32[99999999999999999999]\n}",
 		"2:16: `99999999999999999999` is no 64-bit integer"},
 	{"graph {\n input %x: f32[1]\n input %x: f32[1]\n}", "3:9: %x is defined twice"},
+	{"graph {\n input %x: f32[1,3,8,8]/c8\n}", "2:26: only results of nodes have a layout"},
+	{"graph {\n input %x: f32[1,3,8]\n %y: f32[1,3,8]/c8 = reorder(%x)\n}",
+		"3:17: no tensor of blocks of 8 channels"},
+	{"graph {\n input %x: f32[1,3,8,8]\n %y: f32[1,3,8,8]/c7 = reorder(%x)\n}",
+		"3:19: no tensor of blocks of 7 channels"},
 	{"graph {\n output %y\n}", "2:10: %y is not defined"},
 	{"graph {\n input %\"\": f32[1]\n}", "2:9: empty name"},
 	{"graph {\n input %\"a\nb\": f32[1]\n}", "2:9: bad character in quoted text"},

@@ -168,6 +168,14 @@ static void break_lost_producer(struct pk_graph *graph)
 	pk_list_remove(&relu->link);
 	graph->n_nodes--;
 }
+static void break_block(struct pk_graph *graph)
+{
+	pk_graph_find_value(graph, "y")->block = 7;
+}
+static void break_block_of_output(struct pk_graph *graph)
+{
+	pk_graph_find_value(graph, "z")->block = 8;
+}
 static void break_packed(struct pk_graph *graph)
 {
 	conv(graph)->packed_bytes = 8;
@@ -215,6 +223,8 @@ static const struct verify_row rows[] = {
 	{break_node_count, "2 nodes counted, 7 recorded"},
 	{break_lost_producer, "%z: its producer is not in the graph"},
 	{break_elided, "%y is elided but no constant"},
+	{break_block, "%y cannot have blocks of 7 channels"},
+	{break_block_of_output, "%z cannot have blocks of 8 channels"},
 	{break_packed, "`conv`: packed size without bytes"},
 };
 
