@@ -148,6 +148,7 @@ static int pk_infer_whole(struct pk_infer *infer)
 		{4, node->inputs[0]->dtype, "zero point of a"},
 		{5, node->inputs[1]->dtype, "zero point of b"},
 		{6, to, "zero point of y"},
+		{7, PK_F32, "scale of y"},
 	};
 	for (size_t i = 0; i < PK_ARRAY_LEN(rows); i++) {
 		const struct pk_value *value = pk_infer_operand(infer, rows[i].idx);

@@ -170,14 +170,7 @@ int pk_qdq_to_lookup(struct pk_graph *graph, struct pk_node *quantize, struct pk
 	return 1;
 }
 
-// A number as a constant. NULL: no memory.
-static struct pk_value *pk_qdq_number(struct pk_graph *graph, float v)
-{
-	struct pk_shape one = {1, {1}};
-	return pk_graph_add_const_copy(graph, "scale", PK_F32, &one, &v);
-}
-
-// What stands between the sum and the quantize: nothing, or one activation that a scale passes.
+// What stands between the sum and the quantize: nothing, or one activation.
 struct pk_qdq_pair {
 	struct pk_node *binary, *act;
 	struct pk_node *a, *b; // dequantize nodes
@@ -206,16 +199,14 @@ static bool pk_qdq_pair_of(struct pk_qdq_pair *pair, struct pk_node *quantize)
 static void pk_qdq_pair_attrs(
 	struct pk_node *node, const struct pk_qdq_pair *pair, const struct pk_node *quantize)
 {
-	float scale = pk_qdq_scale(quantize, 0);
 	pk_node_set_int(node, PK_ATTR_FN, pk_node_fn(pair->binary, PK_ATTR_FN));
 	pk_node_set_int(node, PK_ATTR_TO, pk_node_int(quantize, PK_ATTR_TO));
 	if (!pair->act)
 		return;
 	enum pk_fn act = pk_node_fn(pair->act, PK_ATTR_FN);
-	double by = act == PK_FN_CLIP ? (double)scale : 1; // a slope stays what it is
 	pk_node_set_int(node, PK_ATTR_ACT, act);
-	pk_node_set_float(node, PK_ATTR_ALPHA, pk_node_float(pair->act, PK_ATTR_ALPHA) / by);
-	pk_node_set_float(node, PK_ATTR_BETA, pk_node_float(pair->act, PK_ATTR_BETA) / by);
+	pk_node_set_float(node, PK_ATTR_ALPHA, pk_node_float(pair->act, PK_ATTR_ALPHA));
+	pk_node_set_float(node, PK_ATTR_BETA, pk_node_float(pair->act, PK_ATTR_BETA));
 }
 
 static struct pk_value *pk_qdq_zero_of(const struct pk_node *node)
@@ -228,19 +219,11 @@ int pk_qdq_to_binary(struct pk_graph *graph, struct pk_node *quantize, struct pk
 	struct pk_qdq_pair pair = {0};
 	if (!pk_qdq_pair_of(&pair, quantize))
 		return 0;
-	bool product = pk_node_fn(pair.binary, PK_ATTR_FN) == PK_FN_MUL;
-	float scale = pk_qdq_scale(quantize, 0), a = pk_qdq_scale(pair.a, 0) / scale;
-	float b = product ? pk_qdq_scale(pair.b, 0) : pk_qdq_scale(pair.b, 0) / scale;
-	struct pk_value *inputs[] = {pair.a->inputs[0], pair.b->inputs[0], pk_qdq_number(graph, a),
-		pk_qdq_number(graph, b), pk_qdq_zero_of(pair.a), pk_qdq_zero_of(pair.b),
-		pk_qdq_zero_of(quantize)};
-	if (!inputs[2] || !inputs[3])
-		return -ENOMEM;
-	int n = 7;
-	while (n > 4 && !inputs[n - 1])
-		n--;
+	struct pk_value *inputs[] = {pair.a->inputs[0], pair.b->inputs[0], pair.a->inputs[1],
+		pair.b->inputs[1], pk_qdq_zero_of(pair.a), pk_qdq_zero_of(pair.b),
+		pk_qdq_zero_of(quantize), quantize->inputs[1]};
 	struct pk_node *node =
-		pk_graph_new_node(graph, PK_OP_QBINARY, pair.binary->name, inputs, n, quantize);
+		pk_graph_new_node(graph, PK_OP_QBINARY, pair.binary->name, inputs, 8, quantize);
 	if (!node)
 		return -ENOMEM;
 	pk_qdq_pair_attrs(node, &pair, quantize);

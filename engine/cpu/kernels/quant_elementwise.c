@@ -25,7 +25,7 @@ static bool numbers_ok(const struct pk_node *node)
 	return node->inputs[2] && node->inputs[3] && whole_ok(node, 2, PK_F32) &&
 	       whole_ok(node, 3, PK_F32) && whole_ok(node, 4, node->inputs[0]->dtype) &&
 	       whole_ok(node, 5, node->inputs[1]->dtype) &&
-	       whole_ok(node, 6, node->outputs[0]->dtype);
+	       whole_ok(node, 6, node->outputs[0]->dtype) && whole_ok(node, 7, PK_F32);
 }
 
 static bool qbinary_init(struct pk_qbinary *s, const struct pk_node *node)
@@ -39,6 +39,7 @@ static bool qbinary_init(struct pk_qbinary *s, const struct pk_node *node)
 			.alpha = (float)pk_node_float(node, PK_ATTR_ALPHA),
 			.beta = (float)pk_node_float(node, PK_ATTR_BETA)},
 	};
+	s->has_scale = pk_check_input(node, 7) != NULL;
 	for (int i = 0; i < 3; i++)
 		s->has_zero[i] = pk_check_input(node, 4 + i) != NULL;
 	return is_byte(node->inputs[0]) && is_byte(node->inputs[1]) && is_byte(node->outputs[0]) &&
@@ -91,6 +92,8 @@ static uint8_t qbinary_element(const struct pk_cpu_call *call, int64_t a, int64_
 		  *(const float *)call->inputs[3];
 	float y = s->fn == PK_FN_ADD ? u + v : s->fn == PK_FN_SUB ? u - v : u * v;
 	y = (float)pk_scalar_unary_fn(q->act)((double)y, (double)q->alpha, (double)q->beta);
+	if (s->has_scale)
+		y /= *(const float *)call->inputs[7];
 	pk_quant_range(q->to, &low, &high);
 	return (uint8_t)((int32_t)pk_quant_round(y, (float)(low - zero), (float)(high - zero)) +
 			 zero);

@@ -30,6 +30,7 @@ struct pk_quant_line {
 struct pk_qbinary {
 	struct pk_quant quant; // x, w: types of both operands; to, act, alpha, beta
 	enum pk_fn fn;
+	bool has_scale;      // of y
 	bool has_zero[3];    // of a, b, y
 	struct pk_walk walk; // operands: y, a, b
 };

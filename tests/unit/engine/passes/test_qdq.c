@@ -86,9 +86,9 @@ static void test_elementwise(void **state)
 			    "%a: f32[1,2,2,2] = binary(%d, %e) {fn=add} \"a\"\n"
 			    "%r: f32[1,2,2,2] = unary(%a) {fn=relu}\n"
 			    "%y: i8[1,2,2,2] = quantize(%r, %t) {to=i8} \"q\" output %y",
-			"input %x: i8[1,2,2,2] input %z: i8[1,2,2,2] const %scale: f32[1] = {2} "
-			"const %scale.1: f32[1] = {1}\n"
-			"%y: i8[1,2,2,2] = qbinary(%x, %z, %scale, %scale.1) "
+			"input %x: i8[1,2,2,2] const %s: f32[] = {0.5} input %z: i8[1,2,2,2] "
+			"const %t: f32[] = {0.25}\n"
+			"%y: i8[1,2,2,2] = qbinary(%x, %z, %s, %t, _, _, _, %t) "
 			"{fn=add, act=relu, to=i8} \"a+q\" output %y"},
 		{"guard: a sum with floats",
 			V D "input %z: f32[1,2,2,2]\n"
