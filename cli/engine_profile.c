@@ -34,7 +34,7 @@ static const char bench_usage[] =
 struct bench {
 	int64_t *ns; // sorted after measuring
 	int n_runs;
-	int64_t load_ns;
+	int64_t load_ns, load_cpu_ns;
 	int64_t min_cpu_ns; // least of a run, all threads
 };
 
@@ -80,10 +80,10 @@ static void print_bench(const struct bench *bench, bool json)
 	double p99 = at_quantile_ms(bench, 0.99), min = at_quantile_ms(bench, 0);
 	double load = (double)bench->load_ns / (double)PK_NS_PER_MS;
 	if (json)
-		pk_engine_print_json(json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f}", "runs",
+		pk_engine_print_json(json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "runs",
 			bench->n_runs, "p50_ms", p50, "p90_ms", p90, "p99_ms", p99, "min_ms", min,
 			"min_cpu_ms", (double)bench->min_cpu_ns / (double)PK_NS_PER_MS, "load_ms",
-			load));
+			load, "load_cpu_ms", (double)bench->load_cpu_ns / (double)PK_NS_PER_MS));
 	else
 		printf("%d runs: p50 %.3f ms, p90 %.3f ms, p99 %.3f ms, min %.3f ms, load %.3f "
 		       "ms\n",
@@ -93,7 +93,7 @@ static void print_bench(const struct bench *bench, bool json)
 static int bench(struct pk_engine_args *args, struct pk_err *err)
 {
 	pk_auto(pk_engine) engine = NULL;
-	int64_t start = pk_now_ns();
+	int64_t start = pk_now_ns(), cpu_start = cpu_now_ns();
 	int r = pk_engine_args_open(args, &engine, err);
 	if (r < 0)
 		return r;
@@ -104,6 +104,7 @@ static int bench(struct pk_engine_args *args, struct pk_err *err)
 	struct bench found = {.ns = ns};
 	r = pk_engine_args_context(args, engine, &context, err);
 	found.load_ns = pk_now_ns() - start;
+	found.load_cpu_ns = cpu_now_ns() - cpu_start;
 	if (r == 0)
 		r = measure(&found, context, args->seconds, err);
 	if (r == 0)

@@ -44,8 +44,9 @@
 //   {"v":1,"type":"serving","model":"…","rung":"…","gap_ms":N}   (gap_ms not at first)
 //
 // Members of a camera in a heartbeat: name, model, state, cause, captured, inferred, passthrough,
-// dropped, detections, restarts, sink_drops, skipped, late, copies (counts since the camera started),
-// fps (results a second over the last heartbeats), age_p50_ms, age_p99_ms, inference_p50_ms,
+// dropped, detections, restarts, sink_drops, skipped, late, copies (counts since the camera
+// started), fps (results a second over the last heartbeats), age_p50_ms, age_p99_ms,
+// inference_p50_ms,
 // inference_p95_ms (over the last ~10 s), sinks [{name, taken, dropped}] (its results there, since
 // that sink was started).
 // Members of a sink: name, kind, state, cause, taken, dropped (results), readers, readers_dropped,

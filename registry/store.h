@@ -66,8 +66,9 @@ int pk_store_room(const struct pk_store *store, int64_t need_bytes, struct pk_er
 int64_t pk_store_need_bytes(
 	const struct pk_store *store, const struct pk_digest *digest, int64_t size);
 
-// What is going to be built of an artifact with so many bytes, about: two engines of its size, whose
-// weights begin at 64 KiB, and their other sections. 0 unless the store was opened for_engines.
+// What is going to be built of an artifact with so many bytes, about: two engines of its size,
+// whose weights begin at 64 KiB, and their other sections. 0 unless the store was opened
+// for_engines.
 int64_t pk_store_engine_bytes(const struct pk_store *store, int64_t artifact_bytes);
 
 // Writing: begin gives an fd (a partial file of an earlier attempt is continued: *have bytes are

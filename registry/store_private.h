@@ -18,11 +18,11 @@ struct pk_store {
 	int64_t quota_bytes;   // 0: none
 	int64_t reserve_bytes; // as in the options
 	bool for_engines;
-	int root_fd;           // ROOT
-	int lock_fd;           // ROOT/lock: shared, or exclusive while it is cleaned
-	int blobs_fd;          // ROOT/blobs/sha256
-	int bad_fd;            // ROOT/blobs/bad
-	int tmp_fd;            // ROOT/tmp
+	int root_fd;  // ROOT
+	int lock_fd;  // ROOT/lock: shared, or exclusive while it is cleaned
+	int blobs_fd; // ROOT/blobs/sha256
+	int bad_fd;   // ROOT/blobs/bad
+	int tmp_fd;   // ROOT/tmp
 };
 
 // The hex part of "sha256:<hex>": the blob's file name.

@@ -187,7 +187,7 @@ int pk_cudnn_open(struct pk_cudnn_functions *out, struct pk_err *err)
 static int put_json(json_t *json, char *out, size_t size)
 {
 	pk_auto_json owned = json;
-	pk_auto_free char *text = json ? pk_json_canonical(json) : NULL;
+	pk_auto_free char *text = owned ? pk_json_canonical(owned) : NULL;
 	if (!text || strlen(text) >= size)
 		return -ENODEV;
 	memcpy(out, text, strlen(text) + 1);

@@ -46,9 +46,9 @@ struct pk_pass_report {
 };
 
 // Rewrites the graph in place. Input and output names, types and order stay. report may be NULL.
-// -EINVAL: an elided constant or a blocked value; an unknown disabled name (the error lists the names); with verify, a
-// pass that broke a rule (the error names it). -ENOMEM. What the evaluator fails with. After an
-// error the graph can only be destroyed.
+// -EINVAL: an elided constant or a blocked value; an unknown disabled name (the error lists the
+// names); with verify, a pass that broke a rule (the error names it). -ENOMEM. What the evaluator
+// fails with. After an error the graph can only be destroyed.
 int pk_passes_run(struct pk_graph *graph, const struct pk_pass_options *options,
 	struct pk_pass_report *report, struct pk_err *err) pk_must_check;
 

@@ -22,7 +22,7 @@ bool pk_qdq_equal(const struct pk_node *a, const struct pk_node *b);
 // removal of quantize(dequantize(x)) where both are equal. Number of rewrites or -ENOMEM.
 int pk_qdq_move(struct pk_graph *graph, struct pk_node *node, struct pk_pass_ctx *ctx);
 
-// quantize(f(dequantize(x), …)) of one byte x becomes a lookup; quantize(a + b) of dequantized bytes
-// becomes qbinary. 1 when rewritten, 0 when it is not of that form, or an error.
+// quantize(f(dequantize(x), …)) of one byte x becomes a lookup; quantize(a + b) of dequantized
+// bytes becomes qbinary. 1 when rewritten, 0 when it is not of that form, or an error.
 int pk_qdq_to_lookup(struct pk_graph *graph, struct pk_node *quantize, struct pk_pass_ctx *ctx);
 int pk_qdq_to_binary(struct pk_graph *graph, struct pk_node *quantize, struct pk_err *err);

@@ -301,9 +301,9 @@ def onnx(outcome, options):
 def gpu(outcome, options):
     """What can be checked of the cuda runtime without a GPU: its kernels built for the host, then
     NVIDIA's real libraries."""
-    for name in ("gcc", "asan"):
+    for name, suite in (("gcc", "gpu"), ("asan", "gpu-plain")):
         if build(outcome, name):
-            meson_tests(outcome, name, "gpu", timeout_factor="6", **SANITIZER_ENV)
+            meson_tests(outcome, name, suite, timeout_factor="6", **SANITIZER_ENV)
     status, output = run(["scripts/setup", "--quiet", "--with-cuda-libs", "oracle"])
     if status != 0:  # the tests that need them are skipped and say so
         print("   " + output.strip(), flush=True)

@@ -392,13 +392,12 @@ def show(report):
         if key == "rows":
             continue
         print(f"{key:24} {value:.3f}" if isinstance(value, float) else f"{key:24} {value}")
-    print(
-        f"{'cameras':>8} {'fps':>7} {'lost':>6} {'late':>6} {'age p50':>8} {'age p99':>8} {'RSS MiB':>8}"
-    )
+    heads = (("cameras", 8), ("fps", 7), ("lost", 6), ("late", 6), ("age p50", 8), ("age p99", 8))
+    print(" ".join(f"{name:>{width}}" for name, width in (*heads, ("RSS MiB", 8))))
     for row in report["rows"]:
         print(
-            f"{row['cameras']:8} {row['fps']:7.1f} {row['lost']:6} {row['late']:6} {row['age_p50_ms']:8.1f}"
-            f" {row['age_p99_ms']:8.1f} {row['rss_mib']:8.1f}"
+            f"{row['cameras']:8} {row['fps']:7.1f} {row['lost']:6} {row['late']:6}"
+            f" {row['age_p50_ms']:8.1f} {row['age_p99_ms']:8.1f} {row['rss_mib']:8.1f}"
         )
 
 

@@ -30,14 +30,14 @@ static void wait_more(void)
 {
 	static long ms = -1;
 	if (ms < 0)
-		ms = atol(getenv("PICKET_SLOW_MS") ? getenv("PICKET_SLOW_MS") : "0");
+		ms = strtol(getenv("PICKET_SLOW_MS") ? getenv("PICKET_SLOW_MS") : "0", NULL, 10);
 	const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 	nanosleep(&t, NULL);
 }
 
 int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-	static int (*next)(pthread_mutex_t *mutex);
+	static int (*next)(pthread_mutex_t * mutex);
 	if (!next)
 		next = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_unlock");
 	int r = next(mutex);
@@ -49,7 +49,7 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 // The end of a frame; the unlock that follows belongs to it.
 int pthread_cond_broadcast(pthread_cond_t *cond)
 {
-	static int (*next)(pthread_cond_t *cond);
+	static int (*next)(pthread_cond_t * cond);
 	if (!next)
 		next = (int (*)(pthread_cond_t *))dlvsym(
 			RTLD_NEXT, "pthread_cond_broadcast", "GLIBC_2.3.2");

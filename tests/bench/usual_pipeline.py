@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peer: the same job the usual way, OpenCV capture + NumPy + ONNX Runtime. One JSON at the end.
 
-usual_pipeline.py CLIP MODEL SECONDS [live]: live: a frame is not decoded before it is due. Plays the clip at its own rate; a frame that is late is not
-waited for, so that a program that cannot keep up falls behind, as such programs do."""
+usual_pipeline.py CLIP MODEL SECONDS [live]: plays the clip at its own rate (live: a frame is not
+even decoded before it is due); a frame that is late is not waited for, so that a program that
+cannot keep up falls behind, as such programs do."""
 
 import json
 import os

@@ -49,6 +49,10 @@ static inline float __int_as_float(int bits)
 	return v;
 }
 
+static inline float __fmul_rn(float a, float b)
+{
+	return a * b;
+}
 static inline float __fdividef(float a, float b)
 {
 	return a / b;

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Our own declarations of the CUDA driver, NVRTC and cuDNN against NVIDIA's headers, where there are
-some: constants by value, functions by calling each with the arguments that we declare."""
+"""Our own declarations of the CUDA driver, NVRTC and cuDNN against NVIDIA's headers, where there
+are some: constants by value, functions by calling each with the arguments that we declare."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// quant.cu and qconv.cu against the reference: exact integers.
+// quant.cu, qconv.cu and qelement.cu against the reference: exact integers.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -119,12 +119,64 @@ static void integer_convolutions(void **state)
 	}
 }
 
+static void byte_sums(void **state)
+{
+	static const enum pk_fn fns[] = {PK_FN_ADD, PK_FN_SUB, PK_FN_MUL};
+	(void)state;
+	random_seed(94);
+	for (int round = 0; round < 48; round++) {
+		struct pk_shape x = random_shape(round % 2 ? 4 : 3), other = x;
+		enum pk_dtype types[3];
+		struct node_case c;
+		for (int i = 0; i < x.rank; i++)
+			other.dims[i] = round % 3 ? x.dims[i] : 1;
+		for (int i = 0; i < 3; i++)
+			types[i] = round >> i & 1 ? PK_I8 : PK_U8;
+		node_case_begin(&c);
+		random_bytes(node_case_operand(&c, types[0], x, false), pk_shape_elements(&x));
+		random_bytes(
+			node_case_operand(&c, types[1], other, false), pk_shape_elements(&other));
+		*(float *)node_case_operand(&c, PK_F32, SHAPE(1), true) = 0.7F;
+		*(float *)node_case_operand(&c, PK_F32, SHAPE(1), true) = 0.3F;
+		for (int i = 0; i < 3 && round % 4; i++)
+			node_case_operand(&c, types[i], SHAPE(1), true);
+		struct pk_node *node = node_case_node(&c, PK_OP_QBINARY);
+		pk_node_set_int(node, PK_ATTR_FN, fns[round / 3 % 3]);
+		pk_node_set_int(node, PK_ATTR_ACT, round / 8 % 2 ? PK_FN_RELU : PK_FN_NONE);
+		pk_node_set_int(node, PK_ATTR_TO, types[2]);
+		node_case_finish(&c, NULL);
+		gpu_case_check(&c, "qbinary_element", PK_F16, 0);
+		node_case_end(&c);
+	}
+}
+
+static void lookups(void **state)
+{
+	(void)state;
+	random_seed(95);
+	for (int round = 0; round < 16; round++) {
+		struct pk_shape x = random_shape(round % 2 ? 4 : 3);
+		struct node_case c;
+		node_case_begin(&c);
+		random_bytes(node_case_operand(&c, round / 2 % 2 ? PK_I8 : PK_U8, x, false),
+			pk_shape_elements(&x));
+		random_bytes(node_case_operand(&c, round / 4 % 2 ? PK_I8 : PK_U8, SHAPE(256), true),
+			256);
+		node_case_node(&c, PK_OP_LOOKUP);
+		node_case_finish(&c, NULL);
+		gpu_case_check(&c, "lookup_table", PK_F16, 0);
+		node_case_end(&c);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(quantise),
 		cmocka_unit_test(dequantise_i32),
 		cmocka_unit_test(integer_convolutions),
+		cmocka_unit_test(byte_sums),
+		cmocka_unit_test(lookups),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

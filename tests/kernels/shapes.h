@@ -26,4 +26,4 @@ make_case_fn make_conv, make_pointwise, make_3x3, make_depthwise, make_stem, mak
 make_case_fn make_pool, make_resize, make_qconv;
 make_case_fn make_gemm, make_matmul, make_unary, make_binary, make_prelu, make_softmax;
 make_case_fn make_reduce, make_quantize, make_dequantize, make_qmatmul, make_reorder;
-make_case_fn make_pool_bytes, make_qbinary, make_lookup;
+make_case_fn make_small_qconv, make_byte_pool, make_qbinary, make_lookup, make_norm;

@@ -33,9 +33,11 @@ const struct kernel_family kernel_families[] = {
 	{"quantize", make_quantize, 30, 0},
 	{"dequantize", make_dequantize, 30, 1e-6},
 	{"qmatmul", make_qmatmul, 40, 1e-6},
-	{"pool_bytes", make_pool_bytes, 40, 0},
-	{"qbinary", make_qbinary, 60, 0},
+	{"qconv, weights as trained", make_small_qconv, 60, 1e-6},
+	{"pool of bytes", make_byte_pool, 40, 0},
+	{"qbinary", make_qbinary, 40, 0},
 	{"lookup", make_lookup, 30, 0},
+	{"norm", make_norm, 40, 2e-5},
 	{"reorder", make_reorder, 30, 0},
 	{NULL},
 };

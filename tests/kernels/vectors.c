@@ -142,29 +142,51 @@ static void random_bytes(void *data, int64_t n)
 void make_qbinary(struct node_case *c)
 {
 	static const enum pk_fn fns[] = {PK_FN_ADD, PK_FN_SUB, PK_FN_MUL};
+	static const enum pk_fn acts[] = {PK_FN_NONE, PK_FN_RELU, PK_FN_CLIP};
 	struct pk_shape a = SHAPE(1, random_range(1, 20), random_range(1, 9), random_range(1, 40));
 	struct pk_shape b = partner(&a);
 	enum pk_dtype types[] = {byte_type(), byte_type(), byte_type()};
 	random_bytes(node_case_operand(c, types[0], a, false), pk_shape_elements(&a));
 	random_bytes(node_case_operand(c, types[1], b, false), pk_shape_elements(&b));
-	*(float *)node_case_operand(c, PK_F32, SHAPE(1), true) = 0.5F;
 	*(float *)node_case_operand(c, PK_F32, SHAPE(1), true) = 0.75F;
-	for (int i = 0; i < 3; i++)
-		node_case_operand(c, types[i], SHAPE(1), true);
+	*(float *)node_case_operand(c, PK_F32, SHAPE(1), true) = 3.25F;
+	for (int i = 0; i < 3; i++) {
+		if (random_range(0, 1))
+			node_case_operand(c, types[i], SHAPE(1), true);
+		else
+			node_case_omit(c);
+	}
 	struct pk_node *node = node_case_node(c, PK_OP_QBINARY);
 	pk_node_set_int(node, PK_ATTR_FN, fns[random_range(0, 2)]);
-	pk_node_set_int(node, PK_ATTR_ACT, random_range(0, 1) ? PK_FN_RELU : PK_FN_NONE);
-	pk_node_set_float(node, PK_ATTR_ALPHA, 0);
-	pk_node_set_float(node, PK_ATTR_BETA, 0);
+	pk_node_set_int(node, PK_ATTR_ACT, acts[random_range(0, 2)]);
+	pk_node_set_float(node, PK_ATTR_ALPHA, -4.5);
+	pk_node_set_float(node, PK_ATTR_BETA, 31);
 	pk_node_set_int(node, PK_ATTR_TO, types[2]);
 	node_case_finish(c, NULL);
 }
 
 void make_lookup(struct node_case *c)
 {
-	struct pk_shape x = SHAPE(random_range(1, 3), random_range(1, 90));
+	// Not the table's length: that must not lie over the output.
+	struct pk_shape x = SHAPE(2, random_range(1, 250));
 	random_bytes(node_case_operand(c, byte_type(), x, false), pk_shape_elements(&x));
 	random_bytes(node_case_operand(c, byte_type(), SHAPE(256), true), 256);
 	node_case_node(c, PK_OP_LOOKUP);
+	node_case_finish(c, NULL);
+}
+
+void make_norm(struct node_case *c)
+{
+	bool layer = random_range(0, 1);
+	struct pk_shape x = SHAPE(random_range(1, 3), random_range(1, 6), random_range(1, 300));
+	int64_t n = x.dims[layer ? 2 : 1];
+	node_case_operand(c, PK_F32, x, false);
+	node_case_operand(c, PK_F32, SHAPE(n), true);
+	if (!layer || random_range(0, 1))
+		node_case_operand(c, PK_F32, SHAPE(n), true);
+	struct pk_node *node = node_case_node(c, layer ? PK_OP_LAYER_NORM : PK_OP_INSTANCE_NORM);
+	pk_node_set_float(node, PK_ATTR_EPSILON, 1e-3);
+	if (layer)
+		pk_node_set_int(node, PK_ATTR_AXIS, 2);
 	node_case_finish(c, NULL);
 }

@@ -187,7 +187,7 @@ void make_pool(struct node_case *c)
 	build_pool(c, PK_F32, random_range(0, 1) ? PK_FN_POOL_MAX : PK_FN_POOL_AVG);
 }
 
-void make_pool_bytes(struct node_case *c)
+void make_byte_pool(struct node_case *c)
 {
 	build_pool(c, random_range(0, 1) ? PK_I8 : PK_U8, PK_FN_POOL_MAX);
 }
@@ -284,6 +284,32 @@ void make_qconv(struct node_case *c)
 	struct pk_node *node = node_case_node(c, PK_OP_QCONV);
 	set_window(node, &w);
 	pk_node_set_int(node, PK_ATTR_GROUP, w.group);
+	set_quant_act(node, to);
+	node_case_finish(c, NULL);
+}
+
+// Weights that are mostly small and rarely as large as a byte, of every size of sum.
+void make_small_qconv(struct node_case *c)
+{
+	enum pk_dtype types[2] = {random_range(0, 1) ? PK_I8 : PK_U8, PK_I8};
+	enum pk_dtype to = random_result_type();
+	int64_t kernel = random_range(0, 1) ? 3 : 1;
+	struct window w = square(kernel, random_range(1, 2), random_range(0, kernel / 2));
+	w.in_c = random_range(1, 90);
+	w.out_c = random_range(1, 20);
+	random_sides(&w, 30);
+	int64_t dims[4] = {w.out_c, w.in_c, kernel, kernel};
+	int64_t n = dims[0] * dims[1] * dims[2] * dims[3];
+	random_bytes(node_case_operand(c, types[0], SHAPE(1, w.in_c, w.in[0], w.in[1]), false),
+		w.in_c * w.in[0] * w.in[1]);
+	int8_t *weights =
+		node_case_operand(c, types[1], SHAPE(dims[0], dims[1], dims[2], dims[3]), true);
+	for (int64_t i = 0; i < n; i++)
+		weights[i] = (int8_t)(random_range(0, 20) ? random_range(-40, 40)
+							  : random_range(-128, 127));
+	quant_operands(c, w.out_c, (enum pk_dtype[2]){types[0], PK_I8}, to);
+	struct pk_node *node = node_case_node(c, PK_OP_QCONV);
+	set_window(node, &w);
 	set_quant_act(node, to);
 	node_case_finish(c, NULL);
 }

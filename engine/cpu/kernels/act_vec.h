@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "engine/cpu/kernels/math_vec.h"
 #include "engine/cpu/kernels/scalar.h"
 #include "engine/cpu/kernels/vec.h"
 
@@ -43,6 +44,19 @@ PK_ACT(exp, pk_vec_exp(x))
 PK_ACT(abs, pk_vec_abs(x))
 PK_ACT(neg, -x)
 PK_ACT(reciprocal, 1.0F / x)
+PK_ACT(elu, pk_vec_select(x < pk_vec_splat(0), alpha *pk_vec_expm1(x), x))
+PK_ACT(selu, beta *pk_vec_select(x < pk_vec_splat(0), alpha *pk_vec_expm1(x), x))
+PK_ACT(gelu, pk_vec_gelu(x))
+PK_ACT(gelu_tanh, pk_vec_gelu_tanh(x))
+PK_ACT(mish, pk_vec_mish(x))
+PK_ACT(softplus, pk_vec_softplus(x))
+PK_ACT(softsign, x / (1.0F + pk_vec_abs(x)))
+PK_ACT(log, pk_vec_log(x))
+PK_ACT(sqrt, pk_vec_sqrt(x))
+PK_ACT(erf, pk_vec_erf(x))
+PK_ACT(floor, pk_vec_floor(x))
+PK_ACT(ceil, -pk_vec_floor(-x))
+PK_ACT(round, pk_vec_round(x))
 
 // NULL: no vector form (PK_FN_NONE too).
 static inline pk_act_run *pk_act_vec_fn(enum pk_fn fn)
@@ -60,6 +74,19 @@ static inline pk_act_run *pk_act_vec_fn(enum pk_fn fn)
 		[PK_FN_ABS] = pk_act_abs,
 		[PK_FN_NEG] = pk_act_neg,
 		[PK_FN_RECIPROCAL] = pk_act_reciprocal,
+		[PK_FN_ELU] = pk_act_elu,
+		[PK_FN_SELU] = pk_act_selu,
+		[PK_FN_GELU] = pk_act_gelu,
+		[PK_FN_GELU_TANH] = pk_act_gelu_tanh,
+		[PK_FN_MISH] = pk_act_mish,
+		[PK_FN_SOFTPLUS] = pk_act_softplus,
+		[PK_FN_SOFTSIGN] = pk_act_softsign,
+		[PK_FN_LOG] = pk_act_log,
+		[PK_FN_SQRT] = pk_act_sqrt,
+		[PK_FN_ERF] = pk_act_erf,
+		[PK_FN_FLOOR] = pk_act_floor,
+		[PK_FN_CEIL] = pk_act_ceil,
+		[PK_FN_ROUND] = pk_act_round,
 	};
 	return table[fn];
 }

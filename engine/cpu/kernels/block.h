@@ -55,6 +55,7 @@ struct pk_block_conv {
 	int64_t planes;   // of the source, of a group
 	int64_t n_blocks; // whole planes
 	int tail_lanes;   // of one plane more, or 0
+	int64_t planes_at_once;
 	int64_t pixel_floats, row_floats, plane_floats; // of the source
 	int64_t step;             // floats in the source from one output pixel to the next
 	int64_t n_bands, n_parts; // chunks of rows (flat: pixels), and of the output blocks

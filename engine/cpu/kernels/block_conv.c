@@ -14,7 +14,8 @@
 #define BAND_FLOATS        (64 * 1024) // of source rows that are worked on at a time
 #define LEAST_PIXELS       48          // of a flat band
 #define LEAST_CHUNKS       8
-#define MAX_KERNEL         16           // cells along an axis: bounds the lists of taps
+#define PLANE_LANES        256 // source channels x cells: their weights stay in the L1 cache
+#define MAX_KERNEL         16  // cells along an axis: bounds the lists of taps
 #define MAX_WINO_BYTES     (10u << 20)  // transformed weights: above, streaming them costs more
 #define WINO_FLOATS        (160 * 1024) // of a chunk's matrices
 #define WINO_LEAST_USE     0.5          // pixels used of those that tiles compute
@@ -53,20 +54,26 @@ static void init_epilogue(struct pk_block_epilogue *e, const struct pk_node *nod
 		e->residual = PK_RESIDUAL_BEFORE_ACT; // the same
 }
 
-// Whole blocks per group, constants, known functions; the picture comes in and goes out blocked
-// (plain: it comes in plain).
+// The picture comes in blocked (plain: it does not), and goes out blocked.
+static bool layout_fits(const struct pk_node *node, int lanes, bool plain)
+{
+	const struct pk_value *residual = pk_check_input(node, 3);
+	return node->inputs[0]->shape.rank == 4 && node->outputs[0]->block == lanes &&
+	       node->inputs[0]->block == (plain ? 0 : lanes) &&
+	       (!residual || residual->block == lanes);
+}
+
+// f32, constant weights and bias, known functions, nothing empty.
 static bool conv_fits(const struct pk_node *node, struct pk_window *g, int lanes, bool plain)
 {
 	const struct pk_value *w = pk_check_input(node, 1), *bias = pk_check_input(node, 2);
-	const struct pk_value *residual = pk_check_input(node, 3);
 	if (!w || !w->data || (bias && !bias->data) || !pk_check_all_dtype(node, PK_F32) ||
-		node->inputs[0]->shape.rank != 4 || node->outputs[0]->block != lanes ||
-		node->inputs[0]->block != (plain ? 0 : lanes) ||
-		(residual && residual->block != lanes) || !pk_check_conv_bias(node) ||
+		!layout_fits(node, lanes, plain) || !pk_check_conv_bias(node) ||
 		!pk_check_conv_residual(node) || !pk_window_init(g, node))
 		return false;
-	return g->in_plane > 0 && g->out_plane > 0 && g->kernel_plane > 0 && g->batch > 0 &&
-	       g->in_c > 0 && g->out_c > 0 && pk_scalar_unary_fn(pk_node_fn(node, PK_ATTR_ACT));
+	return pk_shape_elements(&node->inputs[0]->shape) > 0 &&
+	       pk_shape_elements(&node->outputs[0]->shape) > 0 && g->kernel_plane > 0 &&
+	       pk_scalar_unary_fn(pk_node_fn(node, PK_ATTR_ACT));
 }
 
 static float weight(const struct pk_node *node, int64_t idx)
@@ -139,6 +146,30 @@ static void init_chunks(struct pk_block_conv *s)
 		(LEAST_CHUNKS + s->n_bands - 1) / s->n_bands, pk_block_n_groups(s->out_blocks));
 }
 
+// The source's channels fit, and lists of taps stay short.
+static bool window_fits(const struct pk_block_conv *s, int lanes)
+{
+	const struct pk_window *g = &s->geom;
+	if (g->kernel[1] > MAX_KERNEL || g->kernel[2] > MAX_KERNEL)
+		return false;
+	if (s->plain)
+		return g->group == 1 && s->c <= MAX_PLAIN_CHANNELS;
+	return g->group == 1 || (s->c % lanes == 0 && s->m % lanes == 0);
+}
+
+static void init_source(struct pk_block_conv *s, int lanes)
+{
+	const struct pk_window *g = &s->geom;
+	s->planes = s->plain ? s->c : pk_block_count(s->c, lanes);
+	s->n_blocks = s->plain ? s->c : s->c / lanes;
+	s->tail_lanes = s->plain ? 0 : (int)(s->c % lanes);
+	s->pixel_floats = s->plain ? 1 : lanes;
+	s->row_floats = g->in[2] * s->pixel_floats;
+	s->plane_floats = g->in_plane * s->pixel_floats;
+	s->step = g->stride[2] * s->pixel_floats;
+	s->flat = !s->plain && is_flat(g);
+}
+
 static bool conv_init(struct pk_block_conv *s, const struct pk_node *node, int lanes)
 {
 	memset(s, 0, sizeof(*s));
@@ -148,23 +179,15 @@ static bool conv_init(struct pk_block_conv *s, const struct pk_node *node, int l
 	const struct pk_window *g = &s->geom;
 	s->c = g->in_c / g->group;
 	s->m = g->out_c / g->group;
-	if (g->kernel[1] > MAX_KERNEL || g->kernel[2] > MAX_KERNEL)
-		return false;
-	if (s->plain ? g->group != 1 || s->c > MAX_PLAIN_CHANNELS
-		     : g->group != 1 && (s->c % lanes || s->m % lanes))
+	if (!window_fits(s, lanes))
 		return false;
 	s->out_blocks = pk_block_count(s->m, lanes);
-	s->planes = s->plain ? s->c : pk_block_count(s->c, lanes);
-	s->n_blocks = s->plain ? s->c : s->c / lanes;
-	s->tail_lanes = s->plain ? 0 : (int)(s->c % lanes);
-	s->pixel_floats = s->plain ? 1 : lanes;
-	s->row_floats = g->in[2] * s->pixel_floats;
-	s->plane_floats = g->in_plane * s->pixel_floats;
-	s->step = g->stride[2] * s->pixel_floats;
-	s->flat = !s->plain && is_flat(g);
+	init_source(s, lanes);
 	init_epilogue(&s->epilogue, node);
 	init_chunks(s);
 	find_live(s);
+	s->planes_at_once = PLANE_LANES / PK_MAX(s->n_cells * s->pixel_floats, 1);
+	s->planes_at_once = PK_MAX(s->planes_at_once, 1);
 	int64_t row, all;
 	if (pk_mul_overflow(s->out_blocks * lanes, s->c, &row) ||
 		pk_mul_overflow(row, s->n_cells, &s->weight_floats) ||

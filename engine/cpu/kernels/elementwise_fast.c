@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binary arithmetic and prelu on f32 where each run of the walk is dense or one number.
 #include <errno.h>
+#include <math.h>
 
 #include "engine/cpu/kernels/check.h"
 #include "engine/cpu/kernels/kernel_list.h"
@@ -55,6 +56,18 @@ BINARY(min, u != u || u < v ? u : v)
 BINARY(max, u != u || u > v ? u : v)
 BINARY(prelu, u < 0 ? v * u : u)
 
+BINARY(general_pow, powf(u, v))
+
+// The exponents that models are full of.
+static void pow_run(
+	float *y, const float *a, int64_t a_step, const float *b, int64_t b_step, int64_t n)
+{
+	if (!b_step && *b == 2)
+		mul_run(y, a, a_step, a, a_step, n);
+	else
+		general_pow_run(y, a, a_step, b, b_step, n);
+}
+
 static run_fn *run_of(const struct pk_node *node)
 {
 	static run_fn *const table[PK_N_FNS] = {
@@ -64,6 +77,7 @@ static run_fn *run_of(const struct pk_node *node)
 		[PK_FN_DIV] = div_run,
 		[PK_FN_MIN] = min_run,
 		[PK_FN_MAX] = max_run,
+		[PK_FN_POW] = pow_run,
 	};
 	if (node->op == PK_OP_PRELU)
 		return prelu_run;

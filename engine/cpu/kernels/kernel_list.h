@@ -34,7 +34,9 @@
 	X(pool_ref)                                                                                \
 	X(pool_index_ref)                                                                          \
 	X(batch_norm_ref)                                                                          \
+	X(instance_norm_rows)                                                                      \
 	X(instance_norm_ref)                                                                       \
+	X(layer_norm_rows)                                                                         \
 	X(layer_norm_ref)                                                                          \
 	PK_KERNEL_AVX2(X, gemm_tile_avx2)                                                          \
 	X(gemm_tile)                                                                               \

@@ -68,19 +68,24 @@ static void init_band(struct pk_qconv_direct *s)
 	}
 }
 
+static bool plane_ok(const struct pk_window *g)
+{
+	return g->in[0] == 1 && g->out[0] == 1 && g->kernel[0] == 1 && g->pad[0] == 0 &&
+	       g->out_plane > 0 && g->in_plane > 0 && g->pad[1] >= 0 && g->pad[2] >= 0;
+}
+
 // Whether the taps' reach and the planes are of a size that this arithmetic was made for.
 static bool size_ok(const struct pk_qconv_direct *s)
 {
 	const struct pk_window *g = &s->geom;
 	int64_t reach_h, reach_w, cells;
-	return g->in[0] == 1 && g->out[0] == 1 && g->kernel[0] == 1 && g->pad[0] == 0 &&
-	       g->out_plane > 0 && g->in_plane > 0 && s->c > 0 && s->m > 0 && g->pad[1] >= 0 &&
-	       g->pad[2] >= 0 && !pk_mul_overflow(g->kernel[1], g->dilation[1], &reach_h) &&
-	       !pk_mul_overflow(g->kernel[2] + 3, g->dilation[2], &reach_w) &&
-	       reach_h < PITCH_MAX && reach_w < PITCH_MAX && g->stride[1] <= 16 &&
-	       g->stride[2] <= 16 && g->out[2] < PITCH_MAX && g->in[2] < PITCH_MAX &&
-	       !pk_mul_overflow(s->n_quads, g->stride[1] * g->stride[2] * PITCH_MAX, &cells) &&
-	       s->n_quads <= QUADS_MAX;
+	if (s->n_quads < 1 || pk_mul_overflow(g->kernel[1], g->dilation[1], &reach_h) ||
+		pk_mul_overflow(g->kernel[2] + 3, g->dilation[2], &reach_w) || g->stride[1] > 16 ||
+		g->stride[2] > 16 || s->n_quads > QUADS_MAX)
+		return false;
+	return reach_h < PITCH_MAX && reach_w < PITCH_MAX && g->out[2] < PITCH_MAX &&
+	       g->in[2] < PITCH_MAX &&
+	       !pk_mul_overflow(s->n_quads, g->stride[1] * g->stride[2] * PITCH_MAX, &cells);
 }
 
 static bool init(struct pk_qconv_direct *s, const struct pk_node *node)
@@ -101,7 +106,7 @@ static bool init(struct pk_qconv_direct *s, const struct pk_node *node)
 		s->n_chans > QUADS_MAX)
 		return false;
 	s->n_quads = s->n_chans * plane;
-	if (!size_ok(s))
+	if (!plane_ok(&s->geom) || s->c < 1 || s->m < 1 || !size_ok(s))
 		return false;
 	init_tiles(s);
 	init_band(s);

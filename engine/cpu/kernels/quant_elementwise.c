@@ -19,6 +19,15 @@ static bool whole_ok(const struct pk_node *node, int idx, enum pk_dtype dtype)
 	return !value || (value->dtype == dtype && pk_shape_elements(&value->shape) == 1);
 }
 
+// Both scales, and the zero points that are there.
+static bool numbers_ok(const struct pk_node *node)
+{
+	return node->inputs[2] && node->inputs[3] && whole_ok(node, 2, PK_F32) &&
+	       whole_ok(node, 3, PK_F32) && whole_ok(node, 4, node->inputs[0]->dtype) &&
+	       whole_ok(node, 5, node->inputs[1]->dtype) &&
+	       whole_ok(node, 6, node->outputs[0]->dtype);
+}
+
 static bool qbinary_init(struct pk_qbinary *s, const struct pk_node *node)
 {
 	*s = (struct pk_qbinary){
@@ -30,25 +39,24 @@ static bool qbinary_init(struct pk_qbinary *s, const struct pk_node *node)
 			.alpha = (float)pk_node_float(node, PK_ATTR_ALPHA),
 			.beta = (float)pk_node_float(node, PK_ATTR_BETA)},
 	};
-	struct pk_shape joint;
-	if (!is_byte(node->inputs[0]) || !is_byte(node->inputs[1]) || !is_byte(node->outputs[0]) ||
-		!node->inputs[2] || !node->inputs[3] || !pk_scalar_unary_fn(s->quant.act) ||
-		(s->fn != PK_FN_ADD && s->fn != PK_FN_SUB && s->fn != PK_FN_MUL))
-		return false;
 	for (int i = 0; i < 3; i++)
 		s->has_zero[i] = pk_check_input(node, 4 + i) != NULL;
-	if (!whole_ok(node, 2, PK_F32) || !whole_ok(node, 3, PK_F32) ||
-		!whole_ok(node, 4, s->quant.x) || !whole_ok(node, 5, s->quant.w) ||
-		!whole_ok(node, 6, s->quant.to) ||
-		!pk_shape_broadcast(pk_check_in_shape(node, 0), pk_check_in_shape(node, 1), &joint))
-		return false;
-	return pk_shape_equal(&joint, pk_check_out_shape(node));
+	return is_byte(node->inputs[0]) && is_byte(node->inputs[1]) && is_byte(node->outputs[0]) &&
+	       pk_scalar_unary_fn(s->quant.act) && numbers_ok(node) &&
+	       (s->fn == PK_FN_ADD || s->fn == PK_FN_SUB || s->fn == PK_FN_MUL);
+}
+
+static bool shapes_ok(const struct pk_node *node)
+{
+	struct pk_shape joint;
+	return pk_shape_broadcast(pk_check_in_shape(node, 0), pk_check_in_shape(node, 1), &joint) &&
+	       pk_shape_equal(&joint, pk_check_out_shape(node));
 }
 
 static bool qbinary_supports(const struct pk_node *node)
 {
 	struct pk_qbinary s;
-	return qbinary_init(&s, node);
+	return qbinary_init(&s, node) && shapes_ok(node);
 }
 
 static int qbinary_setup(const struct pk_node *node, struct pk_arena *arena, const void **state)

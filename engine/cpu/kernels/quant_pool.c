@@ -103,7 +103,7 @@ static void run(const struct pk_cpu_call *call)
 const struct pk_cpu_kernel pk_kernel_pool_bytes = {
 	.op = PK_OP_POOL,
 	.name = "pool_bytes",
-	.rank = 10,
+	.rank = 9,
 	.supports = supports,
 	.workspace = workspace,
 	.setup = setup,

@@ -193,8 +193,7 @@ static double weight_at(const struct pk_node *node, int axis, double distance)
 }
 
 // Taps outside the input repeat the edge, or are left out and the rest scaled up.
-bool pk_resize_taps(
-	const struct pk_node *node, int axis, int64_t i, int64_t *idx, double *weights)
+bool pk_resize_taps(const struct pk_node *node, int axis, int64_t i, int64_t *idx, double *weights)
 {
 	int64_t n = pk_check_in_shape(node, 0)->dims[axis];
 	int64_t n_taps = pk_resize_n_taps(node, axis);
@@ -234,7 +233,7 @@ int pk_resize_axis_init(
 	if (!out->idx || !out->weights || !out->outside)
 		return -ENOMEM;
 	for (int64_t i = 0; i < (int64_t)n; i++)
-		out->outside[i] = pk_resize_taps(node, axis, i, out->idx + i * out->n_taps,
-			out->weights + i * out->n_taps);
+		out->outside[i] = pk_resize_taps(
+			node, axis, i, out->idx + i * out->n_taps, out->weights + i * out->n_taps);
 	return 0;
 }

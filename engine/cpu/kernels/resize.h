@@ -22,8 +22,7 @@ bool pk_resize_axis_ok(const struct pk_node *node, int axis);
 // the coordinate lies outside, extrapolate.
 #define PK_RESIZE_TAPS_MAX 4096
 int64_t pk_resize_n_taps(const struct pk_node *node, int axis);
-bool pk_resize_taps(
-	const struct pk_node *node, int axis, int64_t i, int64_t *idx, double *weights);
+bool pk_resize_taps(const struct pk_node *node, int axis, int64_t i, int64_t *idx, double *weights);
 // The taps of all output indices. -ENOMEM.
 int pk_resize_axis_init(
 	struct pk_resize_axis *out, const struct pk_node *node, int axis, struct pk_arena *arena);

@@ -140,6 +140,20 @@ PK_VEC_FN pk_vec pk_vec_tanh(pk_vec x)
 	return pk_vec_select(pk_vec_abs(x) < pk_vec_splat(0.45F), near, far);
 }
 
+// Lane i of the result is lane pick[i] of a and, from its lanes on, b. pick is constant.
+PK_VEC_FN pk_vec pk_vec_pick(pk_vec a, pk_vec b, pk_veci pick)
+{
+#if defined(__clang__)
+	pk_vec out;
+	PK_VEC_UNROLL
+	for (int i = 0; i < PK_VEC_LANES; i++)
+		out[i] = pick[i] < PK_VEC_LANES ? a[pick[i]] : b[pick[i] - PK_VEC_LANES];
+	return out;
+#else
+	return __builtin_shuffle(a, b, pick);
+#endif
+}
+
 // First n lanes only; the others are 0 and stay unread.
 PK_VEC_FN pk_vec pk_vec_load_part(const float *p, int64_t n)
 {

@@ -6,7 +6,7 @@
 // memory (cached, but not registers of the machine). Compiled with -DPK_CHAIN_PROGRAM={…} the same
 // text has a constant program: all loops unroll, nothing is interpreted. Has never run on a GPU.
 #ifdef PK_CHAIN_PROGRAM
-#define PK_CHAIN(given)   const struct pk_cu_chain p = PK_CHAIN_PROGRAM
+#define PK_CHAIN(given)   static constexpr struct pk_cu_chain p = PK_CHAIN_PROGRAM
 #define PK_CHAIN_UNROLLED _Pragma("unroll")
 #else // one copy of each switch: the text compiles on the node
 #define PK_CHAIN(given)   const struct pk_cu_chain &p = given

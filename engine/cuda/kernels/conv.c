@@ -277,7 +277,7 @@ static bool depthwise_launch(const struct pk_cuda_call *call, int idx, struct pk
 const struct pk_cuda_row pk_cuda_row_conv_depthwise_nhwc = {
 	.op = PK_OP_CONV,
 	.name = "conv_depthwise_nhwc",
-	.rank = 8,
+	.rank = 60, // above cuDNN, which has one slow engine for these
 	.host_inputs = 1 << 1 | 1 << 2,
 	.supports = depthwise_supports,
 	.pack_bytes = depthwise_bytes,
@@ -312,7 +312,7 @@ static bool stem_launch(const struct pk_cuda_call *call, int idx, struct pk_cuda
 const struct pk_cuda_row pk_cuda_row_conv_stem = {
 	.op = PK_OP_CONV,
 	.name = "conv_stem",
-	.rank = 4,
+	.rank = 60, // above cuDNN, which wants eight channels and more
 	.host_inputs = 1 << 1 | 1 << 2,
 	.supports = stem_supports,
 	.pack_bytes = direct_bytes,

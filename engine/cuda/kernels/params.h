@@ -215,3 +215,16 @@ enum pk_cu_pixels {
 	PK_CU_BGR,
 	PK_CU_GRAY8,
 };
+
+// Elementwise on bytes. Strides of both operands and the result, 0 where they broadcast.
+struct pk_cu_qbinary {
+	int rank, n;
+	int dims[PK_CU_RANK], a[PK_CU_RANK], b[PK_CU_RANK], y[PK_CU_RANK];
+	int fn, act;
+	float alpha, beta;
+	int is_signed[3], has_zero[3]; // a, b, y
+};
+// A table of 256 bytes over n elements; of `padded` channels those from `channels` on become 0.
+struct pk_cu_lookup {
+	int n, channels, padded;
+};

@@ -42,7 +42,9 @@
 	X(arg_reduce_rows)                                                                         \
 	X(top_k_count)                                                                             \
 	X(quantize_element)                                                                        \
-	X(dequantize_element)
+	X(dequantize_element)                                                                      \
+	X(qbinary_element)                                                                         \
+	X(lookup_table)
 
 #define X(name) extern const struct pk_cuda_row pk_cuda_row_##name;
 PK_CUDA_ROW_LIST(X)

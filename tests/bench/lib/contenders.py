@@ -45,7 +45,7 @@ class Ours:
 
     def slot(self, seconds):
         figures = json.loads(command_output(self.command + ["--seconds", str(seconds)]))
-        self.load_ms = min(self.load_ms, figures["load_ms"])
+        self.load_ms = min(self.load_ms, figures["load_cpu_ms"])
         return figures[self.clock]
 
     def close(self):

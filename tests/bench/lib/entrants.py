@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models of the cpu bench: the zoo at full size, real models, quantised forms; their engines."""
+"""Models of the cpu bench: the zoo at full size, real models, quantised forms; their engines."""
 
 import hashlib
 import json

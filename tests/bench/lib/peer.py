@@ -5,7 +5,7 @@
 Speaks JSON lines: {ready, load_ms} or {failed} first; then {"run": seconds} gives {min_ms,
 min_cpu_ms, runs}, {"reload": 1} {load_ms}, {"outputs": FILE.npz} {}, {"memory": 1} {peak_kib,
 bare_kib}. Zeros are timed, noise is compared. fp32 everywhere, denormals flushed, latency rather
-than throughput."""
+than throughput. Loads are CPU time."""
 
 import json
 import os
@@ -198,9 +198,9 @@ BACKENDS = {"onnxruntime": OnnxRuntime, "openvino": OpenVino, "ncnn": Ncnn, "mnn
 
 
 def load(job):
-    start = time.perf_counter()
+    start = time.process_time()
     peer = BACKENDS[job["backend"]](job)
-    load_ms = 1000 * (time.perf_counter() - start)
+    load_ms = 1000 * (time.process_time() - start)
     peer.set_inputs(zeros(job["inputs"]))
     return peer, load_ms
 

@@ -119,7 +119,8 @@ def details(figures):
         )
     if "load_ms" in figures:
         lines.append(
-            f"- Load, YOLOv8n: {figures['load_ms']:.1f} ms beside {figures['load_ort_ms']:.0f} ms."
+            f"- Load, YOLOv8n, CPU time: {figures['load_ms']:.1f} ms beside "
+            f"{figures['load_ort_ms']:.0f} ms."
         )
     if "build_cold_ms" in figures:
         lines.append(

@@ -152,7 +152,8 @@ static void winograd_convolutions(void **state)
 		struct conv_case v = random_conv();
 		v.in_c = random_range(8, 45);
 		v.out_c = random_range(8, 60);
-		if (v.act == PK_FN_CLIP || v.act == PK_FN_SIGMOID) // of the sums, not of what is left
+		// The error is that of the sums, whatever is left of them.
+		if (v.act == PK_FN_CLIP || v.act == PK_FN_SIGMOID)
 			v.act = PK_FN_SILU;
 		for (int i = 0; i < 2; i++) {
 			v.kernel[i] = 3;

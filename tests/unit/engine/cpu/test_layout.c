@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,8 +56,8 @@ static void chains_are_blocked_between_reorders(void **state)
 		"  %b: f32[1,4,3,3]/c4 = unary(%a) {fn=gelu}\n"
 		"  %c: f32[1,8,3,3]/c4 = concat(%a, %b) {axis=1}\n"
 		"  %d: f32[1,4,3,3]/c4 = slice(%c) {starts=[0,4,0,0]}\n"
-		"  %v7: f32[1,4,3,3]/c4 = conv(%d, %w)\n"
-		"  %y: f32[1,4,3,3] = reorder(%v7)\n"
+		"  %v8: f32[1,4,3,3]/c4 = conv(%d, %w)\n"
+		"  %y: f32[1,4,3,3] = reorder(%v8)\n"
 		"  output %y\n");
 }
 

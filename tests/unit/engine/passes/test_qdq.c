@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // fold_qdq: what becomes integer, what must not, and that results stay the same.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,6 +75,64 @@ static void test_products(void **state)
 
 #define V "input %x: i8[1,2,2,2] const %s: f32[] = {0.5}\n"
 #define D "%d: f32[1,2,2,2] = dequantize(%x, %s)\n"
+
+// Function of one byte: a table, whatever stands between. Sum of two: qbinary.
+static void test_elementwise(void **state)
+{
+	static const struct pass_case cases[] = {
+		{"sum of two scales, relu",
+			V D "input %z: i8[1,2,2,2] const %t: f32[] = {0.25}\n"
+			    "%e: f32[1,2,2,2] = dequantize(%z, %t)\n"
+			    "%a: f32[1,2,2,2] = binary(%d, %e) {fn=add} \"a\"\n"
+			    "%r: f32[1,2,2,2] = unary(%a) {fn=relu}\n"
+			    "%y: i8[1,2,2,2] = quantize(%r, %t) {to=i8} \"q\" output %y",
+			"input %x: i8[1,2,2,2] input %z: i8[1,2,2,2] const %scale: f32[1] = {2} "
+			"const %scale.1: f32[1] = {1}\n"
+			"%y: i8[1,2,2,2] = qbinary(%x, %z, %scale, %scale.1) "
+			"{fn=add, act=relu, to=i8} \"a+q\" output %y"},
+		{"guard: a sum with floats",
+			V D "input %z: f32[1,2,2,2]\n"
+			    "%a: f32[1,2,2,2] = binary(%d, %z) {fn=add}\n"
+			    "%y: i8[1,2,2,2] = quantize(%a, %s) {to=i8} output %y",
+			NULL},
+		{"guard: maximum of two",
+			V D "input %z: i8[1,2,2,2]\n"
+			    "%e: f32[1,2,2,2] = dequantize(%z, %s)\n"
+			    "%a: f32[1,2,2,2] = binary(%d, %e) {fn=max}\n"
+			    "%y: i8[1,2,2,2] = quantize(%a, %s) {to=i8} output %y",
+			NULL},
+	};
+	CHECK(cases);
+}
+
+#define SILU                                                                                       \
+	V D "const %t: f32[] = {0.01} const %u: f32[] = {0.4}\n"                                   \
+	    "%g: f32[1,2,2,2] = unary(%d) {fn=sigmoid}\n"                                          \
+	    "%h: i8[1,2,2,2] = quantize(%g, %t) {to=i8}\n"                                         \
+	    "%i: f32[1,2,2,2] = dequantize(%h, %t)\n"                                              \
+	    "%m: f32[1,2,2,2] = binary(%d, %i) {fn=mul}\n"                                         \
+	    "%y: i8[1,2,2,2] = quantize(%m, %u) {to=i8} output %y"
+
+// All 256 bytes through the graph before and after.
+static void test_table(void **state)
+{
+	struct pk_graph *graph = pass_case_parse(SILU);
+	struct pk_err err = {0};
+	struct pk_pass_ctx ctx = {.evaluator = &pk_cpu_evaluator, .err = &err};
+	while (pk_pass_fold_qdq(graph, &ctx) > 0)
+		;
+	struct pk_node *lookup = graph->outputs[0]->producer;
+	assert_int_equal(lookup->op, PK_OP_LOOKUP);
+	assert_ptr_equal(lookup->inputs[0], graph->inputs[0]);
+	const int8_t *table = lookup->inputs[1]->data;
+	for (int i = 0; i < 256; i++) {
+		float x = 0.5F * (int8_t)i, g = (float)(1 / (1 + exp(-(double)x)));
+		float h = 0.01F * fminf(nearbyintf(g / 0.01F), 127);
+		float y = fmaxf(fminf(nearbyintf(x * h / 0.4F), 127), -128);
+		assert_int_equal(table[i], (int8_t)y);
+	}
+	pk_graph_destroy(graph);
+}
 
 static void test_moves(void **state)
 {
@@ -178,6 +237,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_products),
 		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_elementwise),
+		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_residual_branches),
 		cmocka_unit_test(test_float_fallback),
 	};
