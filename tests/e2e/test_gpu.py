@@ -28,6 +28,8 @@ class gpu_node:
         self.node = story.picket.Node(self.folder.name, story.BUILD)
         story.demo_bundle(self.node)
         text = story.config(self.node, "belt-a").replace("[cpu]", "[cuda, cpu]")
+        # The double is slow: nothing is tried out on it.
+        text = text.replace("build: {", "build: {opt_level: 0, ")
         self.node.write_config(text)
         self.node.start(env=self.env)
         return self.node
@@ -60,10 +62,14 @@ def without_any_nvidia_library_the_cpu_serves():
     with gpu_node() as node:
         model = node.wait_rung("parts", "cpu", 60)
         check("cuda: no driver" in model["cause"], f"cause: {model}")
-        node.wait_for(lambda _s: node.results(), 30, "results")
-        result = node.results()[-1]
-        check(result["runtime"] == "cpu", f"runtime {result['runtime']}")
-        check("no driver" in result["cause"], f"result: {result['cause']}")
+        node.wait_for(
+            lambda _s: any(
+                r.get("runtime") == "cpu" and "no driver" in r.get("cause", "")
+                for r in node.results()
+            ),
+            30,
+            "results of the cpu that say why",
+        )
 
 
 def an_old_driver_is_named():
@@ -76,14 +82,15 @@ def the_engine_is_built_and_served_by_cuda():
     with gpu_node(**double()) as node:
         node.wait_rung("parts", "engine", 120)
         node.wait_for(
-            lambda _s: any(r["runtime"] == "cuda" for r in node.results()), 30, "cuda results"
+            lambda _s: any(r.get("runtime") == "cuda" for r in node.results()), 30, "cuda results"
         )
-        result = [r for r in node.results() if r["runtime"] == "cuda"][-1]
+        result = [r for r in node.results() if r.get("runtime") == "cuda"][-1]
         check(result["rung"] == "engine", f"rung {result['rung']}")
         with open(f"/proc/{node.status()['pid']}/maps", encoding="ascii") as maps:
             check("libcuda" not in maps.read(), "picketd has loaded the driver")
         check(
-            any(r["detections"] for r in node.results() if r["runtime"] == "cuda"), "nothing seen"
+            any(r["detections"] for r in node.results() if r.get("runtime") == "cuda"),
+            "nothing seen",
         )
 
 
