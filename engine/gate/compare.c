@@ -88,9 +88,11 @@ static double low_to_high(float *sorted, const struct sums *sums)
 	// Peaks on a floor (softmax, heat maps): the quantiles only see the floor.
 	if (high - low < full / 100)
 		range = full;
+	double size = PK_MAX(fabs(sums->low), fabs(sums->high));
 	if (range <= 0)
-		range = fabs(sums->high);
-	return PK_MAX(range, MIN_RANGE);
+		range = size;
+	// Nearly constant (two probabilities of one half): floats resolve a part of their size only.
+	return PK_MAX(PK_MAX(range, size / 100), MIN_RANGE);
 }
 
 static void take_quantiles(const float *a, const float *b, int64_t n, const struct sums *sums,

@@ -68,6 +68,9 @@ static void test_equal_and_constant(void **state)
 	assert_int_equal(pk_compare_f32(sixes, fives, 3, &got), 0);
 	assert_near(got.max_rel_err, 0.2, 1e-12); // a constant's range is its size
 	assert_near(got.cosine, 1, 1e-12);        // the offset hides here
+	const float halves[] = {0.5002F, 0.4998F}, rounded[] = {0.5002012F, 0.4997988F};
+	assert_int_equal(pk_compare_f32(rounded, halves, 2, &got), 0);
+	assert_near(got.range, 0.005002, 1e-6); // nearly constant: a hundredth of its size
 	assert_int_equal(pk_compare_f32(zeros, fives, 3, &got), 0);
 	assert_true(got.cosine == 0 && got.sqnr_db == 0);
 	assert_int_equal(pk_compare_f32(fives, zeros, 3, &got), 0);
