@@ -91,7 +91,7 @@ static double low_to_high(float *sorted, const struct sums *sums)
 	double size = PK_MAX(fabs(sums->low), fabs(sums->high));
 	if (range <= 0)
 		range = size;
-	// Nearly constant (two probabilities of one half): floats resolve a part of their size only.
+	// Nearly constant (two probabilities of one half): floats resolve a part of their size.
 	return PK_MAX(PK_MAX(range, size / 100), MIN_RANGE);
 }
 

@@ -132,7 +132,7 @@
 	/* the same operands for a[…,m,k], b[…,k,n]; bias, mult and w zero per column n */     \
 	X(QMATMUL, "qmatmul", 2, 8, 1, 1, 0,                                                       \
 		(PK_ATTR_ACT, PK_ATTR_ALPHA, PK_ATTR_BETA, PK_ATTR_TO))                            \
-	/* a, b, a scale, b scale, a zero?, b zero?, y zero?, y scale?: fn (add, sub, mul) of       \
+	/* a, b, a scale, b scale, a zero?, b zero?, y zero?, y scale?: fn (add, sub, mul) of      \
 	   (a - a zero) * a scale and (b - b zero) * b scale, through act, / y scale, rounded,     \
 	   + y zero, saturated; floats are f32, each step rounded */                               \
 	X(QBINARY, "qbinary", 4, 8, 1, 1, PK_OP_ELEMENTWISE,                                       \
