@@ -24,4 +24,6 @@ def build(job: dict) -> dict:
     return {"v": 1, "type": "result", "code": 0, "error": None, "permanent": False, "wall_ms": 1}
 
 
+if sys.argv[1:2] == ["--probe"]:
+    sys.exit("there is no accelerator")
 print(json.dumps(build(json.loads(sys.stdin.readline()))))

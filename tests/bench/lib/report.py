@@ -3,6 +3,7 @@
 
 import os
 import platform
+import statistics
 import time
 
 BEGIN = "<!-- scripts/bench cpu: begin -->"
@@ -86,21 +87,24 @@ def models_table(figures):
 
 
 def layers_table(figures):
-    rows = figures.get("layers", [])
+    """One row for the layers of a model that one kernel runs; each layer's own is in the JSON."""
+    kinds = {}
+    for row in figures.get("layers", []):
+        kinds.setdefault((row["model"], row["window"], row["kernel"]), []).append(row)
     lines = []
-    if rows:
+    if kinds:
         lines = [
-            f"Share of the measured FMA peak ({figures['fma_peak_gflops']:.0f} GFLOP/s a core) by "
-            "layer; Winograd counts the arithmetic of the plain form:",
+            f"Share of the measured FMA peak ({figures['fma_peak_gflops']:.0f} GFLOP/s a core); "
+            "Winograd counts the arithmetic of the plain form. Each layer: `--json`.",
             "",
-            "| model | layer | window | kernel | GFLOP/s | share |",
+            "| model | window | kernel | layers | GFLOP/s, median | share: least, median, most |",
             "|---|---|---|---|---|---|",
         ]
-    for row in rows:
-        lines.append(
-            f"| {row['model']} | {row['layer'].split('+')[0]} | {row['window']} | {row['kernel']} |"
-            f" {row['gflops']:.0f} | {100 * row['peak_share']:.0f} % |"
-        )
+    for (model, window, kernel), rows in kinds.items():
+        shares = [100 * row["peak_share"] for row in rows]
+        spread = f"{min(shares):.0f}, {statistics.median(shares):.0f}, {max(shares):.0f} %"
+        speed = statistics.median(row["gflops"] for row in rows)
+        lines.append(f"| {model} | {window} | {kernel} | {len(rows)} | {speed:.0f} | {spread} |")
     return lines
 
 
