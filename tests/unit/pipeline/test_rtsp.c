@@ -24,6 +24,7 @@
 #define LOG_MAX    (64u << 20)
 #define FOUND      "object-alive, type-name=(string)"
 #define MAX_FRAMES 4096
+#define MAX_LUCK   4 // once in a hundred times 100 pictures come without a loss
 
 static char *folder, *trace, address[64];
 static struct pk_subprocess server = {.pidfd = -1};
@@ -147,9 +148,14 @@ static void test_lost_packets_damage_no_picture(void **state)
 		printf("skipped: no H.264 encoder (x264enc) or decoder on this machine\n");
 		skip();
 	}
-	memset(&seen, 0, sizeof(seen));
-	assert_true(watch("lossy", false, true, 100, &seen) >= 100);
-	int damaged = count_damaged(&seen), n = seen.n, n_skipped = seen.n_skipped;
+	int damaged = 0, n = 0, n_skipped = 0;
+	for (int i = 0; i < MAX_LUCK && n_skipped == 0; i++) {
+		memset(&seen, 0, sizeof(seen));
+		assert_true(watch("lossy", false, true, 100, &seen) >= 100);
+		damaged += count_damaged(&seen);
+		n += seen.n;
+		n_skipped += seen.n_skipped;
+	}
 	memset(&seen, 0, sizeof(seen));
 	assert_true(watch("lossy", false, false, 100, &seen) >= 100);
 	printf("figure: 1 %% of packets lost: with resync %d pictures, %d left out, %d damaged; "
