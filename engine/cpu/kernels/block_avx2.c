@@ -17,7 +17,11 @@
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else
 #pragma GCC target("avx2,fma")
+#if defined(__SANITIZE_ADDRESS__)
+#pragma GCC optimize("O1") // minutes less of compiling
+#else
 #pragma GCC optimize("O3") // vectorises loops of unknown length
+#endif
 #endif
 #define PK_VEC_AVX2 1
 
