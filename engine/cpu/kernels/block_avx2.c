@@ -15,6 +15,9 @@
 // From here on only code that runs after pk_tile_has_avx2() said yes.
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+// Instrumented, it compiles for many minutes; gcc's sanitizers see it.
+#pragma clang attribute push(                                                                      \
+	__attribute__((no_sanitize("address", "undefined", "coverage"))), apply_to = function)
 #else
 #pragma GCC target("avx2,fma")
 #if defined(__SANITIZE_ADDRESS__)
@@ -37,6 +40,7 @@
 #include "engine/cpu/kernels/block_wino.inc"
 
 #if defined(__clang__)
+#pragma clang attribute pop
 #pragma clang attribute pop
 #endif
 #endif

@@ -9,6 +9,11 @@
 #include "engine/cpu/kernels/block.h"
 #include "engine/cpu/kernels/scalar.h"
 
+#if defined(__clang__)
+// Instrumented, it compiles for many minutes; gcc's sanitizers see it.
+#pragma clang attribute push(                                                                      \
+	__attribute__((no_sanitize("address", "undefined", "coverage"))), apply_to = function)
+#endif
 // gcc vectorises loops of unknown length from -O3 on only.
 #if defined(__GNUC__) && !defined(__clang__)
 #if defined(__SANITIZE_ADDRESS__)
@@ -28,3 +33,7 @@
 #include "engine/cpu/kernels/block_depthwise.inc"
 #include "engine/cpu/kernels/block_move.inc"
 #include "engine/cpu/kernels/block_wino.inc"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
