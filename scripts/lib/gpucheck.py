@@ -235,7 +235,9 @@ class Check:
         )
         found = [json.loads(line) for line in done.stdout.splitlines()]
         bad = [way for way in found if way["error"] and way["text"].find("reference") >= 0]
-        return {"tried": len(found), "wrong": bad, "why": done.stderr.strip()[-200:]}
+        ended = done.returncode == 0  # else it is no proof of anything
+        why = done.stderr.strip()[-200:]
+        return {"tried": len(found), "wrong": bad, "ended": ended, "why": why}
 
     def sanitizer(self):
         program = shutil.which("compute-sanitizer")
@@ -276,7 +278,10 @@ class Check:
             "ways": ways,
             "sanitizer": sanitizer,
             "not_run": self.not_run,
-            "wrong": len(wrong) + len(ways.get("wrong", [])) + (sanitizer.get("clean") is False),
+            "wrong": len(wrong)
+            + len(ways.get("wrong", []))
+            + (ways.get("ended") is False)
+            + (sanitizer.get("clean") is False),
         }
 
 

@@ -78,11 +78,14 @@ def a_lost_device_is_no_good_report():
     if not os.path.exists(KERNELS):
         raise story.Skip("no C++ compiler: the kernels are not built for the host")
     with tempfile.TemporaryDirectory() as folder:
+        fault = os.path.join(folder, "fault")
+        with open(fault, "w", encoding="ascii") as f:
+            f.write("700\n")
         done = check(
             "--json", os.path.join(folder, "report.json"), "--precision", "fp16", "--models", TINY,
-            LD_LIBRARY_PATH=DOUBLE, PICKET_FAKE_KERNELS=KERNELS,
-            PICKET_FAKE_CUDA_FAIL="cuLaunchKernel:1:700",
+            LD_LIBRARY_PATH=DOUBLE, PICKET_FAKE_KERNELS=KERNELS, PICKET_FAKE_CUDA_FAIL_FILE=fault,
         )  # fmt: skip
+        assert not os.path.exists(fault), "the fault was not met"
     assert done.returncode == 1, done.stdout[-800:] + done.stderr[-800:]
 
 

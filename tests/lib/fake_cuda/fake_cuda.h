@@ -11,8 +11,7 @@
 //   PICKET_FAKE_CUDA_INTEGRATED   1: pinned memory is mapped (0)
 //   PICKET_FAKE_CUDA_DRIVER       13000
 //   PICKET_FAKE_CUDA_FAIL_FILE    once there is such a file, the next cuGraphLaunch gives the
-//   status
-//                                 in it, and the file is gone
+//                                 status in it, and the file is gone
 #pragma once
 
 #include <stdbool.h>
