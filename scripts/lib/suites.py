@@ -255,7 +255,7 @@ def run_script(outcome, options, path, interpreter=()):
 
 
 def scripts_of(suite):
-    """Each tests/SUITE/test_* in order; one that cannot be executed fails, it is not passed over."""
+    """Each tests/SUITE/test_* in order; one that cannot be executed fails."""
     return sorted(glob.glob(f"tests/{suite}/test_*.py") + glob.glob(f"tests/{suite}/test_*.sh"))
 
 
