@@ -4,18 +4,18 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/queue.h"
+#include "base/thread.h"
 
-#define MAX_JOBS     1024
-#define JOIN_LIMIT_S 1
+#define MAX_JOBS      1024
+#define JOIN_LIMIT_NS PK_NS_PER_S
 
 struct pk_agent {
 	struct pk_loop *loop;
@@ -57,20 +57,6 @@ static void on_finished(void *ctx, pk_unused uint32_t events)
 	}
 }
 
-// Signals are the loop's.
-static int start_thread(struct pk_agent *agent)
-{
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int r = pthread_create(&agent->thread, NULL, run, agent);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r == 0)
-		pthread_setname_np(agent->thread, "agent");
-	agent->started = r == 0;
-	return -r;
-}
-
 int pk_agent_create(struct pk_loop *loop, struct pk_agent **out, struct pk_err *err)
 {
 	pk_auto(pk_agent) agent = calloc(1, sizeof(*agent));
@@ -87,7 +73,8 @@ int pk_agent_create(struct pk_loop *loop, struct pk_agent **out, struct pk_err *
 		return pk_fail(err, -ENOMEM, "out of memory");
 	int r = pk_loop_watch(loop, &agent->watch, agent->wake_fd, EPOLLIN);
 	if (r == 0)
-		r = start_thread(agent);
+		r = pk_thread_start(&agent->thread, "agent", run, agent);
+	agent->started = r == 0;
 	if (r < 0)
 		return pk_fail(err, r, "the agent thread cannot start");
 	*out = pk_steal(agent);
@@ -101,15 +88,6 @@ static void abort_all(struct pk_queue *queue)
 		job->done(job, true);
 }
 
-static bool join(struct pk_agent *agent)
-{
-	struct timespec limit;
-	clock_gettime(CLOCK_MONOTONIC, &limit);
-	limit.tv_sec += JOIN_LIMIT_S;
-	return !agent->started ||
-	       pthread_clockjoin_np(agent->thread, NULL, CLOCK_MONOTONIC, &limit) == 0;
-}
-
 void pk_agent_destroy(struct pk_agent *agent)
 {
 	if (!agent)
@@ -119,7 +97,7 @@ void pk_agent_destroy(struct pk_agent *agent)
 	if (agent->todo)
 		pk_queue_close(agent->todo);
 	pk_loop_unwatch(agent->loop, &agent->watch);
-	if (!join(agent))
+	if (agent->started && !pk_thread_join(agent->thread, JOIN_LIMIT_NS))
 		return; // it still uses all of this
 	abort_all(agent->finished);
 	pk_queue_destroy(agent->todo);

@@ -13,13 +13,13 @@
 #include "base/blackbox.h"
 #include "base/checked.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "config/config_table.h"
 #include "pipeline/backoff.h"
 #include "pipeline/camera_service.h"
 #include "pipeline/ladder.h"
 #include "pipeline/picture.h"
 #include "pipeline/source.h"
-#include "pipeline/thread.h"
 
 #define PK_CAMERA_TURN_NS (250 * PK_NS_PER_MS)
 // A stream of which nothing is whole is alive, but of no use for longer than so many limits.

@@ -11,7 +11,7 @@
 
 #include "base/blackbox.h"
 #include "base/clock.h"
-#include "pipeline/thread.h"
+#include "base/thread.h"
 
 #define PK_INFER_TURN_NS    (200 * PK_NS_PER_MS)
 #define PK_INFER_JOIN_NS    PK_NS_PER_S

@@ -8,7 +8,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "engine/cpu/float_mode.h"
 
 // gate: the number of pool threads inside, and two flags. Threads enter only while it is open.
@@ -219,26 +219,19 @@ static int processors(void)
 	return n < 1 ? 1 : n > PK_CPU_MAX_THREADS ? PK_CPU_MAX_THREADS : n;
 }
 
-// Signals are for the threads that asked for them.
 static int start_members(struct pk_cpu_pool *pool)
 {
-	sigset_t all, before;
-	int r = 0;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	for (int i = 1; i < pool->n_threads && r == 0; i++) {
+	for (int i = 1; i < pool->n_threads; i++) {
 		struct member *member = &pool->members[i - 1];
 		char name[16];
 		*member = (struct member){.pool = pool, .number = i};
-		r = pthread_create(&member->thread, NULL, member_main, member);
-		if (r != 0)
-			break;
-		pool->n_started++;
 		snprintf(name, sizeof(name), "cpu-%d", i);
-		pthread_setname_np(member->thread, name);
+		int r = pk_thread_start(&member->thread, name, member_main, member);
+		if (r < 0)
+			return r;
+		pool->n_started++;
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -r;
+	return 0;
 }
 
 int pk_cpu_pool_create(int n_threads, struct pk_cpu_pool **out, struct pk_err *err)

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "pipeline/sink.h"
 #include "pipeline/sinks/jsonl_target.h"
 #include "pipeline/sinks/line_ring.h"
-#include "pipeline/thread.h"
 
 #define PK_JSONL_RING_BYTES  (1024u * 1024u)
 #define PK_JSONL_BATCH_BYTES (64u * 1024u)

@@ -13,12 +13,12 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/thread.h"
 #include "pipeline/roster.h"
 #include "pipeline/sink.h"
 #include "pipeline/sinks/mqtt_link.h"
 #include "pipeline/sinks/mqtt_spool.h"
 #include "pipeline/sinks/mqtt_topic.h"
-#include "pipeline/thread.h"
 
 #define PK_MQTT_TURN_MS      250
 #define PK_MQTT_RETRY_MIN_NS PK_NS_PER_S

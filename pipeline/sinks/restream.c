@@ -11,11 +11,11 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "pipeline/roster.h"
 #include "pipeline/sink.h"
 #include "pipeline/sinks/restream.h"
 #include "pipeline/sinks/restream_encoder.h"
-#include "pipeline/thread.h"
 
 #define PK_RESTREAM_TURN_MS  250
 #define PK_RESTREAM_RETRY_NS PK_NS_PER_S

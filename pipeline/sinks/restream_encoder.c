@@ -12,9 +12,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "pipeline/canvas.h"
 #include "pipeline/sinks/marked.h"
-#include "pipeline/thread.h"
 
 #define PK_ENCODER_IDLE_NS (5 * PK_NS_PER_S) // unwatched for so long, the encoder is let go
 #define PK_ENCODER_TURN_NS PK_NS_PER_S

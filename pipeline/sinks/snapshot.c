@@ -15,10 +15,10 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/queue.h"
+#include "base/thread.h"
 #include "pipeline/canvas.h"
 #include "pipeline/sink.h"
 #include "pipeline/sinks/marked.h"
-#include "pipeline/thread.h"
 
 #define PK_SNAPSHOT_JOBS     4
 #define PK_SNAPSHOT_CAMERAS  64

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads of the pipeline.
-#include "pipeline/thread.h"
+// Threads by pthread.
+#include "base/thread.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -37,9 +37,8 @@ int pk_thread_start(pthread_t *out, const char *name, void *(*run)(void *), void
 
 bool pk_thread_join(pthread_t thread, int64_t timeout_ns)
 {
-	// The call takes wall time; a jump of the clock only makes this wait shorter or longer.
-	int64_t until_ns = pk_realtime_ns() + timeout_ns;
+	int64_t until_ns = pk_now_ns() + timeout_ns;
 	struct timespec until = {.tv_sec = (time_t)(until_ns / PK_NS_PER_S),
 		.tv_nsec = (long)(until_ns % PK_NS_PER_S)};
-	return pthread_timedjoin_np(thread, NULL, &until) == 0;
+	return pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) == 0;
 }
