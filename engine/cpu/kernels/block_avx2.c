@@ -10,23 +10,12 @@
 #include "engine/cpu/kernels/scalar.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-// From here on only code that runs after pk_tile_has_avx2() said yes.
+#include "engine/cpu/kernels/avx2_begin.h"
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 // Instrumented, it compiles for many minutes; gcc's sanitizers see it.
 #pragma clang attribute push(                                                                      \
 	__attribute__((no_sanitize("address", "undefined", "coverage"))), apply_to = function)
-#else
-#pragma GCC target("avx2,fma")
-#if defined(__SANITIZE_ADDRESS__)
-#pragma GCC optimize("O1") // minutes less of compiling
-#else
-#pragma GCC optimize("O3") // vectorises loops of unknown length
 #endif
-#endif
-#define PK_VEC_AVX2 1
 
 #include "engine/cpu/kernels/act_vec.h"
 #include "engine/cpu/kernels/vec.h"
@@ -41,6 +30,6 @@
 
 #if defined(__clang__)
 #pragma clang attribute pop
-#pragma clang attribute pop
 #endif
+#include "engine/cpu/kernels/avx2_end.h"
 #endif

@@ -7,23 +7,12 @@
 #include "engine/cpu/kernels/scalar.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-// From here on only code that runs after pk_tile_has_avx2() said yes.
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC target("avx2,fma")
-#pragma GCC optimize("O3") // vectorises loops of unknown length
-#endif
-#define PK_VEC_AVX2 1
+#include "engine/cpu/kernels/avx2_begin.h"
 
 #include "engine/cpu/kernels/act_vec.h"
 
 #define RUN(name) name##_avx2
 #include "engine/cpu/kernels/math_run.inc"
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#endif
+#include "engine/cpu/kernels/avx2_end.h"
 #endif
