@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classes of CUresult.
+// CUresult as negative errno.
 #include "engine/cuda/status.h"
 
 #include <errno.h>
@@ -7,64 +7,46 @@
 // Source: CUDA Driver API reference, CUresult: those that leave the process "in an inconsistent
 // state" are sticky.
 static const struct {
-	int status;
-	enum pk_cuda_class class;
-} classes[] = {
-	{PK_CU_SUCCESS, PK_CUDA_CLASS_OK},
-	{PK_CU_OUT_OF_MEMORY, PK_CUDA_CLASS_MEMORY},
-	{PK_CU_OUT_OF_RESOURCES, PK_CUDA_CLASS_MEMORY},
-	{PK_CU_NOT_INITIALIZED, PK_CUDA_CLASS_ABSENT},
-	{PK_CU_DEINITIALIZED, PK_CUDA_CLASS_STICKY},
-	{PK_CU_STUB_LIBRARY, PK_CUDA_CLASS_ABSENT},
-	{PK_CU_DEVICE_UNAVAILABLE, PK_CUDA_CLASS_RETRY},
-	{PK_CU_NO_DEVICE, PK_CUDA_CLASS_ABSENT},
-	{PK_CU_INVALID_DEVICE, PK_CUDA_CLASS_ABSENT},
-	{PK_CU_INVALID_IMAGE, PK_CUDA_CLASS_IMAGE},
-	{PK_CU_NO_BINARY_FOR_GPU, PK_CUDA_CLASS_IMAGE},
-	{PK_CU_UNSUPPORTED_PTX, PK_CUDA_CLASS_IMAGE},
-	{PK_CU_NOT_FOUND, PK_CUDA_CLASS_IMAGE},
-	{PK_CU_NOT_READY, PK_CUDA_CLASS_RETRY},
-	{PK_CU_SYSTEM_NOT_READY, PK_CUDA_CLASS_RETRY},
-	{PK_CU_DRIVER_MISMATCH, PK_CUDA_CLASS_ABSENT},
-	{PK_CU_TIMEOUT, PK_CUDA_CLASS_TIMEOUT},
-	{PK_CU_LAUNCH_TIMEOUT, PK_CUDA_CLASS_TIMEOUT},
-	{PK_CU_ECC_UNCORRECTABLE, PK_CUDA_CLASS_STICKY},
-	{PK_CU_OPERATING_SYSTEM, PK_CUDA_CLASS_STICKY},
-	{PK_CU_ILLEGAL_ADDRESS, PK_CUDA_CLASS_STICKY},
-	{PK_CU_ASSERT, PK_CUDA_CLASS_STICKY},
-	{PK_CU_HARDWARE_STACK_ERROR, PK_CUDA_CLASS_STICKY},
-	{PK_CU_ILLEGAL_INSTRUCTION, PK_CUDA_CLASS_STICKY},
-	{PK_CU_MISALIGNED_ADDRESS, PK_CUDA_CLASS_STICKY},
-	{PK_CU_INVALID_ADDRESS_SPACE, PK_CUDA_CLASS_STICKY},
-	{PK_CU_INVALID_PC, PK_CUDA_CLASS_STICKY},
-	{PK_CU_LAUNCH_FAILED, PK_CUDA_CLASS_STICKY},
-	{PK_CU_EXTERNAL_DEVICE, PK_CUDA_CLASS_STICKY},
-	{PK_CU_UNKNOWN, PK_CUDA_CLASS_STICKY},
+	int status, error;
+} rows[] = {
+	{PK_CU_OUT_OF_MEMORY, -ENOMEM},
+	{PK_CU_OUT_OF_RESOURCES, -ENOMEM},
+	{PK_CU_NOT_INITIALIZED, -ENODEV},
+	{PK_CU_DEINITIALIZED, -ENOTRECOVERABLE},
+	{PK_CU_STUB_LIBRARY, -ENODEV},
+	{PK_CU_DEVICE_UNAVAILABLE, -EAGAIN},
+	{PK_CU_NO_DEVICE, -ENODEV},
+	{PK_CU_INVALID_DEVICE, -ENODEV},
+	{PK_CU_INVALID_IMAGE, -ESTALE},
+	{PK_CU_NO_BINARY_FOR_GPU, -ESTALE},
+	{PK_CU_UNSUPPORTED_PTX, -ESTALE},
+	{PK_CU_NOT_FOUND, -ESTALE},
+	{PK_CU_NOT_READY, -EAGAIN},
+	{PK_CU_SYSTEM_NOT_READY, -EAGAIN},
+	{PK_CU_DRIVER_MISMATCH, -ENODEV},
+	{PK_CU_TIMEOUT, -ETIME},
+	{PK_CU_LAUNCH_TIMEOUT, -ETIME},
+	{PK_CU_ECC_UNCORRECTABLE, -ENOTRECOVERABLE},
+	{PK_CU_OPERATING_SYSTEM, -ENOTRECOVERABLE},
+	{PK_CU_ILLEGAL_ADDRESS, -ENOTRECOVERABLE},
+	{PK_CU_ASSERT, -ENOTRECOVERABLE},
+	{PK_CU_HARDWARE_STACK_ERROR, -ENOTRECOVERABLE},
+	{PK_CU_ILLEGAL_INSTRUCTION, -ENOTRECOVERABLE},
+	{PK_CU_MISALIGNED_ADDRESS, -ENOTRECOVERABLE},
+	{PK_CU_INVALID_ADDRESS_SPACE, -ENOTRECOVERABLE},
+	{PK_CU_INVALID_PC, -ENOTRECOVERABLE},
+	{PK_CU_LAUNCH_FAILED, -ENOTRECOVERABLE},
+	{PK_CU_EXTERNAL_DEVICE, -ENOTRECOVERABLE},
+	{PK_CU_UNKNOWN, -ENOTRECOVERABLE},
 };
 
-static const int errnos[] = {
-	[PK_CUDA_CLASS_OK] = 0,
-	[PK_CUDA_CLASS_RETRY] = -EAGAIN,
-	[PK_CUDA_CLASS_MEMORY] = -ENOMEM,
-	[PK_CUDA_CLASS_ABSENT] = -ENODEV,
-	[PK_CUDA_CLASS_IMAGE] = -ESTALE,
-	[PK_CUDA_CLASS_TIMEOUT] = -ETIME,
-	[PK_CUDA_CLASS_STICKY] = -ENOTRECOVERABLE,
-	[PK_CUDA_CLASS_BUG] = -EINVAL,
-};
-
-enum pk_cuda_class pk_cuda_class_of(int status)
+static int error_of(int status)
 {
-	for (size_t i = 0; i < PK_ARRAY_LEN(classes); i++) {
-		if (classes[i].status == status)
-			return classes[i].class;
+	for (size_t i = 0; i < PK_ARRAY_LEN(rows); i++) {
+		if (rows[i].status == status)
+			return rows[i].error;
 	}
-	return PK_CUDA_CLASS_BUG;
-}
-
-int pk_cuda_errno_of(enum pk_cuda_class class)
-{
-	return errnos[class];
+	return -EINVAL;
 }
 
 int pk_cuda_result(
@@ -75,6 +57,6 @@ int pk_cuda_result(
 		return 0;
 	if (driver && driver->get_error_name)
 		(void)driver->get_error_name(status, &name);
-	return pk_fail(err, errnos[pk_cuda_class_of(status)], "%s: %s (%d)", what,
-		name ? name : "CUDA error", status);
+	return pk_fail(
+		err, error_of(status), "%s: %s (%d)", what, name ? name : "CUDA error", status);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classes of cudnnStatus_t, of both numberings.
+// cudnnStatus_t, of both numberings, as negative errno.
 #include "engine/cuda/cudnn/cudnn_status.h"
 
 #include <errno.h>
@@ -11,52 +11,34 @@
 // The first range that holds a status decides. Sources: cuDNN API reference, cudnnStatus_t of
 // version 8.9 and of version 9; what a changed plan answers was tried out (docs/CUDA.md).
 static const struct {
-	int first, last;
-	enum pk_cudnn_class class;
+	int first, last, error;
 } ranges[] = {
-	{0, 0, PK_CUDNN_OK}, {1, 1, PK_CUDNN_PREREQUISITE}, // NOT_INITIALIZED
-	{2, 2, PK_CUDNN_MEMORY},                            // ALLOC_FAILED
-	{3, 3, PK_CUDNN_BUG},                               // BAD_PARAM
-	{4, 4, PK_CUDNN_FAILED},                            // INTERNAL_ERROR
-	{5, 5, PK_CUDNN_BUG},                               // INVALID_VALUE
-	{6, 6, PK_CUDNN_STALE},                             // ARCH_MISMATCH
-	{7, 8, PK_CUDNN_FAILED},                            // MAPPING_ERROR, EXECUTION_FAILED
-	{9, 9, PK_CUDNN_UNSUPPORTED},                       // NOT_SUPPORTED
-	{10, 11, PK_CUDNN_PREREQUISITE}, // LICENSE_ERROR, RUNTIME_PREREQUISITE_MISSING
-	{12, 13, PK_CUDNN_FAILED}, {14, 14, PK_CUDNN_STALE}, // VERSION_MISMATCH
-	{1001, 1001, PK_CUDNN_PREREQUISITE},                 // NOT_INITIALIZED
-	{1002, 1003, PK_CUDNN_STALE},        // SUBLIBRARY_, SERIALIZATION_VERSION_MISMATCH
-	{1008, 1008, PK_CUDNN_PREREQUISITE}, // SUBLIBRARY_LOADING_FAILED
-	{2000, 2999, PK_CUDNN_BUG},
-	{3005, 3006, PK_CUDNN_PREREQUISITE}, // INCOMPATIBLE_CUDA_DRIVER, _CUDART
-	{3007, 3007, PK_CUDNN_STALE},        // ARCH_MISMATCH
-	{3008, 3009, PK_CUDNN_PREREQUISITE}, // RUNTIME_PREREQUISITE_MISSING, SUBLIBRARY_UNAVAILABLE
-	{3000, 3999, PK_CUDNN_UNSUPPORTED},
-	{4003, 4004, PK_CUDNN_MEMORY}, // HOST_, DEVICE_ALLOCATION_FAILED
+	{1, 1, -ENODEV},                              // NOT_INITIALIZED
+	{2, 2, -ENOMEM},                              // ALLOC_FAILED
+	{3, 3, -EINVAL},                              // BAD_PARAM
+	{4, 4, -EIO},                                 // INTERNAL_ERROR
+	{5, 5, -EINVAL},                              // INVALID_VALUE
+	{6, 6, -ESTALE},                              // ARCH_MISMATCH
+	{7, 8, -EIO},                                 // MAPPING_ERROR, EXECUTION_FAILED
+	{9, 9, -ENOTSUP},                             // NOT_SUPPORTED
+	{10, 11, -ENODEV},                            // LICENSE_ERROR, RUNTIME_PREREQUISITE_MISSING
+	{12, 13, -EIO}, {14, 14, -ESTALE},            // VERSION_MISMATCH
+	{1001, 1001, -ENODEV},                        // NOT_INITIALIZED
+	{1002, 1003, -ESTALE},                        // SUBLIBRARY_, SERIALIZATION_VERSION_MISMATCH
+	{1008, 1008, -ENODEV},                        // SUBLIBRARY_LOADING_FAILED
+	{2000, 2999, -EINVAL}, {3005, 3006, -ENODEV}, // INCOMPATIBLE_CUDA_DRIVER, _CUDART
+	{3007, 3007, -ESTALE},                        // ARCH_MISMATCH
+	{3008, 3009, -ENODEV}, // RUNTIME_PREREQUISITE_MISSING, SUBLIBRARY_UNAVAILABLE
+	{3000, 3999, -ENOTSUP}, {4003, 4004, -ENOMEM}, // HOST_, DEVICE_ALLOCATION_FAILED
 };
 
-static const int errnos[] = {
-	[PK_CUDNN_OK] = 0,
-	[PK_CUDNN_STALE] = -ESTALE,
-	[PK_CUDNN_UNSUPPORTED] = -ENOTSUP,
-	[PK_CUDNN_PREREQUISITE] = -ENODEV,
-	[PK_CUDNN_MEMORY] = -ENOMEM,
-	[PK_CUDNN_BUG] = -EINVAL,
-	[PK_CUDNN_FAILED] = -EIO,
-};
-
-enum pk_cudnn_class pk_cudnn_class_of(int status)
+static int error_of(int status)
 {
 	for (size_t i = 0; i < PK_ARRAY_LEN(ranges); i++) {
 		if (status >= ranges[i].first && status <= ranges[i].last)
-			return ranges[i].class;
+			return ranges[i].error;
 	}
-	return PK_CUDNN_FAILED;
-}
-
-int pk_cudnn_errno_of(enum pk_cudnn_class class)
-{
-	return errnos[class];
+	return -EIO;
 }
 
 int pk_cudnn_result(
@@ -68,7 +50,7 @@ int pk_cudnn_result(
 	if (fn->get_last_error)
 		fn->get_last_error(detail, sizeof(detail));
 	detail[sizeof(detail) - 1] = '\0';
-	const char *name = fn->get_error_string(status);
-	return pk_fail(err, errnos[pk_cudnn_class_of(status)], "%s: %s (%d)%s%s", what,
-		name ? name : "cuDNN error", status, *detail ? ": " : "", detail);
+	const char *name = fn->get_error_string ? fn->get_error_string(status) : NULL;
+	return pk_fail(err, error_of(status), "%s: %s (%d)%s%s", what, name ? name : "cuDNN error",
+		status, *detail ? ": " : "", detail);
 }

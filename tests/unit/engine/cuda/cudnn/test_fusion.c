@@ -262,9 +262,10 @@ static void test_classes(void **state)
 		{6, -ESTALE}, {2000, -EINVAL}, {2008, -EINVAL}, {3, -EINVAL}, {3000, -ENOTSUP},
 		{3002, -ENOTSUP}, {9, -ENOTSUP}, {3008, -ENODEV}, {11, -ENODEV}, {1001, -ENODEV},
 		{4004, -ENOMEM}, {2, -ENOMEM}, {5000, -EIO}, {4000, -EIO}, {123456, -EIO}};
+	const struct pk_cudnn_functions none = {0};
 	for (size_t i = 0; i < PK_ARRAY_LEN(cases); i++)
 		assert_int_equal(
-			pk_cudnn_errno_of(pk_cudnn_class_of(cases[i].status)), cases[i].error);
+			pk_cudnn_result(&none, cases[i].status, "call", NULL), cases[i].error);
 }
 
 int main(void)
