@@ -105,21 +105,6 @@ bool pk_queue_try_push(struct pk_queue *queue, void *item)
 	return fits;
 }
 
-void *pk_queue_push_newest(struct pk_queue *queue, void *item)
-{
-	void *out = NULL;
-	pthread_mutex_lock(&queue->lock);
-	if (queue->closed) {
-		out = item;
-	} else {
-		if (queue->n == queue->capacity)
-			out = pk_queue_take(queue);
-		pk_queue_put(queue, item);
-	}
-	pthread_mutex_unlock(&queue->lock);
-	return out;
-}
-
 void *pk_queue_pop(struct pk_queue *queue, int64_t timeout_ns)
 {
 	pthread_mutex_lock(&queue->lock);

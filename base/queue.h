@@ -17,9 +17,6 @@ PK_DEFINE_AUTO(pk_queue, pk_queue_destroy);
 
 // Any thread. Never waits: false when full or closed (the item stays the caller's).
 bool pk_queue_try_push(struct pk_queue *queue, void *item) pk_must_check;
-// Any thread. Puts item in; when full, takes the oldest out to make room and returns it (the
-// caller's to release and count), else NULL. After close, item itself comes back.
-void *pk_queue_push_newest(struct pk_queue *queue, void *item) pk_must_check;
 // Any thread. Waits up to timeout_ns (negative: for ever) for an item; NULL on timeout or when the
 // queue is closed and empty.
 void *pk_queue_pop(struct pk_queue *queue, int64_t timeout_ns) pk_must_check;

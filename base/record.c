@@ -202,13 +202,6 @@ static void make_ballast(const struct pk_fsops *ops, const char *folder, const c
 		(void)ops->unlink(AT_FDCWD, path, 0);
 }
 
-void pk_record_make_ballast(const struct pk_fsops *ops, const char *folder)
-{
-	pk_auto_free char *path = pk_fs_join(folder, PK_RECORD_BALLAST);
-	if (path)
-		make_ballast(ops ? ops : pk_fsops(), folder, path);
-}
-
 static int encode(const void *bytes, size_t n, struct pk_buf *file)
 {
 	struct pk_digest digest;

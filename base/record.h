@@ -30,9 +30,6 @@ int pk_record_save(const struct pk_fsops *ops, const char *path, const void *byt
 int pk_record_load(const char *path, struct pk_buf *out, bool *used_previous, struct pk_err *err)
 	pk_must_check;
 
-// Makes the ballast in a folder when it is missing; without room there is none, which is no error.
-void pk_record_make_ballast(const struct pk_fsops *ops, const char *folder);
-
 // The content within the bytes of a record file. -EBADMSG: damaged. Pure.
 int pk_record_check(const void *file, size_t n, const char **content, size_t *n_content)
 	pk_must_check;

@@ -55,12 +55,8 @@ void pk_aside_crashed(struct pk_aside *aside, const char *camera, const char *ca
 
 void pk_aside_apply(struct pk_aside *aside, const struct pk_config_diff *diff)
 {
-	for (size_t i = 0; i < diff->cameras.n; i++) {
-		const char *name = diff->cameras.items[i].name;
-		if (pk_faulty_is_aside(&aside->faulty, name))
-			pk_cameras_restarting(aside->cameras, name);
-		pk_faulty_forget(&aside->faulty, name);
-	}
+	for (size_t i = 0; i < diff->cameras.n; i++)
+		pk_faulty_forget(&aside->faulty, diff->cameras.items[i].name);
 }
 
 char *pk_aside_dump(const struct pk_aside *aside, const struct pk_config *config)

@@ -68,13 +68,6 @@ void pk_cameras_apply(struct pk_cameras *cameras, const struct pk_config *config
 	drop_all(&before);
 }
 
-void pk_cameras_changed(struct pk_cameras *cameras, const char *name)
-{
-	struct pk_camera_entry *entry = find(cameras, name);
-	if (entry && pk_cameras_is_running(entry))
-		pk_text_format(entry->state, sizeof(entry->state), STATE_STARTING);
-}
-
 static void set_state(struct pk_cameras *cameras, struct pk_camera_entry *entry, const char *state,
 	const char *cause)
 {
@@ -191,7 +184,7 @@ void pk_cameras_set_aside(struct pk_cameras *cameras, const char *name, const ch
 void pk_cameras_restarting(struct pk_cameras *cameras, const char *name)
 {
 	struct pk_camera_entry *entry = find(cameras, name);
-	if (entry)
+	if (entry && strcmp(entry->state, STATE_STOPPED) != 0)
 		set_state(cameras, entry, STATE_STARTING, "");
 }
 

@@ -33,8 +33,6 @@ void pk_cameras_init(
 	struct pk_cameras *cameras, struct pk_events *events, const struct pk_models *models);
 void pk_cameras_finish(struct pk_cameras *cameras);
 void pk_cameras_apply(struct pk_cameras *cameras, const struct pk_config *config);
-// Its config changed: what the worker said of it before is no news of it as it is now.
-void pk_cameras_changed(struct pk_cameras *cameras, const char *name);
 void pk_cameras_heartbeat(struct pk_cameras *cameras, const json_t *message);
 void pk_cameras_message(struct pk_cameras *cameras, const json_t *message); // type "camera"
 void pk_cameras_note(struct pk_cameras *cameras, const json_t *message);    // type "camera_note"

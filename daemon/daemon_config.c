@@ -115,7 +115,7 @@ static int apply(struct pk_daemon *daemon, struct pk_config *config)
 	pk_models_apply(&daemon->models, config);
 	pk_cameras_apply(&daemon->cameras, config);
 	for (size_t i = 0; i < diff.cameras.n; i++)
-		pk_cameras_changed(&daemon->cameras, diff.cameras.items[i].name);
+		pk_cameras_restarting(&daemon->cameras, diff.cameras.items[i].name);
 	pk_monitor_apply(&daemon->monitor, config);
 	pk_sinks_apply(&daemon->sinks, config);
 	count_changes(&diff, changes);

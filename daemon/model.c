@@ -449,8 +449,3 @@ const char *pk_model_cause(const struct pk_model *model)
 {
 	return model->fallback.cause;
 }
-
-bool pk_model_alarm(const struct pk_model *model)
-{
-	return model->fallback.alarm;
-}

@@ -76,7 +76,6 @@ json_t *pk_model_history(const struct pk_model *model);      // {history:[…]}
 bool pk_model_engines(const struct pk_model *model, json_t *names);
 
 enum pk_rung pk_model_rung(const struct pk_model *model);
-const char *pk_model_cause(const struct pk_model *model); // "" on engine
-bool pk_model_alarm(const struct pk_model *model);
+const char *pk_model_cause(const struct pk_model *model);  // "" on engine
 json_t *pk_model_json(const struct pk_model *model);       // as control_api.h says; new reference
 json_t *pk_model_alarm_json(const struct pk_model *model); // {model, rung, cause, since}; or NULL

@@ -22,13 +22,17 @@ struct pk_gst_block {
 	struct pk_gst_block *next_spare;
 };
 
+struct pk_gst_memory;
+
 struct pk_gst_allocator {
 	GstAllocator parent;
 	const struct pk_memory_kind *kind;
 	GstMemory *(*copy_fully)(GstMemory *memory, gssize offset, gssize size);
-	pthread_mutex_t lock; // guards the spare blocks
+	pthread_mutex_t lock; // guards what is spare
 	struct pk_gst_block *spare;
 	int n_spare;
+	struct pk_gst_memory *views[PK_FRAME_ALLOCATOR_SPARE]; // not in use
+	int n_views;
 };
 
 struct pk_gst_memory {
@@ -101,6 +105,29 @@ static void pk_gst_block_unref(struct pk_gst_allocator *allocator, struct pk_gst
 		pk_gst_block_destroy(allocator, old);
 }
 
+// What GStreamer sees of a block; zeroed. Kept for the next picture, as blocks are.
+static struct pk_gst_memory *pk_gst_view_get(struct pk_gst_allocator *allocator)
+{
+	struct pk_gst_memory *view = NULL;
+	pthread_mutex_lock(&allocator->lock);
+	if (allocator->n_views > 0)
+		view = allocator->views[--allocator->n_views];
+	pthread_mutex_unlock(&allocator->lock);
+	if (!view)
+		return calloc(1, sizeof(*view));
+	*view = (struct pk_gst_memory){0};
+	return view;
+}
+
+static void pk_gst_view_put(struct pk_gst_allocator *allocator, struct pk_gst_memory *view)
+{
+	pthread_mutex_lock(&allocator->lock);
+	if (allocator->n_views < PK_FRAME_ALLOCATOR_SPARE)
+		allocator->views[allocator->n_views++] = pk_steal(view);
+	pthread_mutex_unlock(&allocator->lock);
+	free(view);
+}
+
 static GstMemory *pk_gst_allocator_alloc(
 	GstAllocator *parent, gsize size, GstAllocationParams *params)
 {
@@ -110,10 +137,11 @@ static GstMemory *pk_gst_allocator_alloc(
 		pk_add_overflow(room, params->padding, &room) ||
 		pk_add_overflow(room, params->align + 1, &n))
 		return NULL;
-	struct pk_gst_memory *memory = calloc(1, sizeof(*memory));
+	struct pk_gst_memory *memory = pk_gst_view_get(allocator);
 	struct pk_gst_block *block = memory ? pk_gst_block_get(allocator, n) : NULL;
 	if (!block) {
-		free(memory);
+		if (memory)
+			pk_gst_view_put(allocator, memory);
 		return NULL;
 	}
 	memory->block = block;
@@ -122,11 +150,12 @@ static GstMemory *pk_gst_allocator_alloc(
 	return GST_MEMORY_CAST(memory);
 }
 
-static void pk_gst_allocator_free(GstAllocator *allocator, GstMemory *parent)
+static void pk_gst_allocator_free(GstAllocator *parent, GstMemory *memory)
 {
-	struct pk_gst_memory *memory = (struct pk_gst_memory *)parent;
-	pk_gst_block_unref((struct pk_gst_allocator *)allocator, memory->block);
-	free(memory);
+	struct pk_gst_allocator *allocator = (struct pk_gst_allocator *)parent;
+	struct pk_gst_memory *view = (struct pk_gst_memory *)memory;
+	pk_gst_block_unref(allocator, view->block);
+	pk_gst_view_put(allocator, view);
 }
 
 static gpointer pk_gst_memory_map(GstMemory *memory, gsize size, GstMapFlags flags)
@@ -152,7 +181,7 @@ static GstMemory *pk_gst_memory_copy(GstMemory *parent, gssize offset, gssize si
 	struct pk_gst_memory *view = NULL;
 	if (memory->pooled && offset == 0 && size < 0 &&
 		pk_gst_memory_is_mapped_for_writing(parent))
-		view = calloc(1, sizeof(*view));
+		view = pk_gst_view_get(allocator);
 	if (!view)
 		return allocator->copy_fully(parent, offset, size);
 	atomic_fetch_add_explicit(&memory->block->refs, 1, memory_order_relaxed);
@@ -171,6 +200,8 @@ static void pk_gst_allocator_finalize(GObject *object)
 		pk_gst_block_destroy(allocator, allocator->spare);
 		allocator->spare = next;
 	}
+	while (allocator->n_views > 0)
+		free(allocator->views[--allocator->n_views]);
 	pthread_mutex_destroy(&allocator->lock);
 	G_OBJECT_CLASS(g_type_class_peek_static(GST_TYPE_ALLOCATOR))->finalize(object);
 }

@@ -505,11 +505,6 @@ void pk_source_destroy(struct pk_source *source)
 	free(source);
 }
 
-bool pk_source_is_live(const struct pk_source *source)
-{
-	return source->pace == PK_PACE_LIVE;
-}
-
 const char *pk_source_text(const struct pk_source *source)
 {
 	return source->text;

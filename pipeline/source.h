@@ -57,8 +57,6 @@ PK_DEFINE_AUTO(pk_source, pk_source_destroy);
 int pk_source_poll(struct pk_source *source, int64_t timeout_ns, struct pk_err *err) pk_must_check;
 // Makes a waiting poll return. Any thread.
 void pk_source_wake(struct pk_source *source);
-// Live: the source itself sets the pace, and its end is a failure.
-bool pk_source_is_live(const struct pk_source *source);
 // How people see it: "rtsp rtsp://***@host/path", "file /x.mp4", "test ball".
 const char *pk_source_text(const struct pk_source *source);
 

@@ -77,9 +77,3 @@ void pk_gate_profile_limit(struct pk_gate_profile *profile, double max_rel_err, 
 	if (min_cosine > 0 && (is_fp32 || min_cosine < profile->min_cosine))
 		profile->min_cosine = min_cosine;
 }
-
-bool pk_gate_next_precision(enum pk_precision refused, enum pk_precision *next)
-{
-	*next = PK_PRECISION_FP32;
-	return refused != PK_PRECISION_FP32;
-}

@@ -37,7 +37,3 @@ const struct pk_gate_profile *pk_gate_profile_of(enum pk_precision precision);
 // Puts a card's or caller's limits in the place of the profile's; 0 leaves one as it is. They are
 // meant for fp32: a coarser precision may use all that its own profile allows.
 void pk_gate_profile_limit(struct pk_gate_profile *profile, double max_rel_err, double min_cosine);
-
-// The next precision to try when the gate refused one; false: there is none below. Today an int8
-// build that fails is built anew in fp32, as is fp16.
-bool pk_gate_next_precision(enum pk_precision refused, enum pk_precision *next);

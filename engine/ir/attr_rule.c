@@ -121,11 +121,6 @@ static int pk_attr_rule_items(const struct pk_node *node, enum pk_count count)
 	return items[count];
 }
 
-int pk_attr_rule_count(const struct pk_node *node, enum pk_attr_id id)
-{
-	return pk_attr_rule_items(node, pk_attr_rule_of(node->op, id)->count);
-}
-
 bool pk_attr_rule_is_float(enum pk_attr_id id)
 {
 	enum pk_attr_kind kind = pk_attr_kind(id);

@@ -7,9 +7,6 @@
 #include "base/err.h"
 #include "engine/ir/graph.h"
 
-// Items that attribute id of this node must have (it follows from the rank of operand 0), or -1
-// when the count is free. 1 for scalars.
-int pk_attr_rule_count(const struct pk_node *node, enum pk_attr_id id);
 // The neutral value: what a new node has and what the text form leaves out.
 void pk_attr_rule_neutral(
 	const struct pk_node *node, enum pk_attr_id id, struct pk_attr_value *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queue: order, newest wins, timeouts, closing, many threads.
+// Queue: order, timeouts, closing, many threads.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,17 +30,6 @@ static void order_and_bound(void **state)
 	}
 }
 
-static void newest_wins(void **state)
-{
-	pk_auto(pk_queue) queue = pk_queue_create(2);
-	assert_null(pk_queue_push_newest(queue, &items[0]));
-	assert_null(pk_queue_push_newest(queue, &items[1]));
-	assert_ptr_equal(pk_queue_push_newest(queue, &items[2]), &items[0]);
-	assert_ptr_equal(pk_queue_pop(queue, 0), &items[1]);
-	assert_ptr_equal(pk_queue_pop(queue, 0), &items[2]);
-	assert_int_equal(pk_queue_len(queue), 0);
-}
-
 static void bad_capacity_is_refused(void **state)
 {
 	assert_null(pk_queue_create(0));
@@ -64,7 +53,6 @@ static void close_drains_then_ends(void **state)
 	assert_true(pk_queue_try_push(queue, &items[0]));
 	pk_queue_close(queue);
 	assert_false(pk_queue_try_push(queue, &items[1]));
-	assert_ptr_equal(pk_queue_push_newest(queue, &items[1]), &items[1]);
 	assert_ptr_equal(pk_queue_pop(queue, -1), &items[0]);
 	assert_null(pk_queue_pop(queue, -1));
 }
@@ -139,7 +127,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(order_and_bound),
-		cmocka_unit_test(newest_wins),
 		cmocka_unit_test(bad_capacity_is_refused),
 		cmocka_unit_test(timeout_waits_that_long),
 		cmocka_unit_test(close_drains_then_ends),

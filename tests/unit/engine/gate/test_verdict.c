@@ -154,7 +154,6 @@ static void test_profiles(void **state)
 		assert_true(p->min_sqnr_db < above->min_sqnr_db);
 		assert_true(p->min_match < above->min_match);
 	}
-	enum pk_precision next;
 	struct pk_gate_profile fp32 = *pk_gate_profile_of(PK_PRECISION_FP32);
 	struct pk_gate_profile int8 = *pk_gate_profile_of(PK_PRECISION_INT8);
 	pk_gate_profile_limit(&fp32, 2e-5, 0.99999);
@@ -165,9 +164,6 @@ static void test_profiles(void **state)
 	assert_true(int8.max_rel_err == 0 && int8.min_cosine == 0.99);
 	pk_gate_profile_limit(&int8, 0.5, 0.9); // but what it forgives is forgiven
 	assert_true(int8.min_cosine == 0.9);
-	assert_true(pk_gate_next_precision(PK_PRECISION_INT8, &next));
-	assert_int_equal(next, PK_PRECISION_FP32);
-	assert_false(pk_gate_next_precision(PK_PRECISION_FP32, &next));
 }
 
 int main(void)
