@@ -149,22 +149,10 @@ static int run(struct pk_transfer *transfer, const struct pk_ref *ref)
 
 int pk_cmd_pull(int argc, char **argv)
 {
-	struct pk_transfer transfer;
-	struct pk_ref ref;
-	struct pk_err err = {0};
 	const struct pk_verb_line line = {.verb = "pull",
 		.usage = usage,
 		.min_args = 1,
 		.max_args = 1,
 		.wants = "one reference"};
-	int code = pk_transfer_parse(line, argc, argv, &transfer);
-	if (code != PK_GO_ON)
-		return code;
-	// A reference that cannot be one is a mistake on the command line, not a failed pull.
-	if (pk_ref_parse(transfer.words.at[0], &ref, &err) < 0)
-		return pk_usage_mistake(line.verb, err.text);
-	code = run(&transfer, &ref);
-	pk_ref_finish(&ref);
-	pk_transfer_finish(&transfer);
-	return code;
+	return pk_transfer_main(line, argc, argv, run);
 }

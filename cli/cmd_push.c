@@ -87,21 +87,10 @@ static int run(struct pk_transfer *transfer, const struct pk_ref *target)
 
 int pk_cmd_push(int argc, char **argv)
 {
-	struct pk_transfer transfer;
-	struct pk_ref target;
-	struct pk_err err = {0};
 	const struct pk_verb_line line = {.verb = "push",
 		.usage = usage,
 		.min_args = 2,
 		.max_args = 2,
 		.wants = "a layout and a target"};
-	int code = pk_transfer_parse(line, argc, argv, &transfer);
-	if (code != PK_GO_ON)
-		return code;
-	if (pk_ref_parse(transfer.words.at[1], &target, &err) < 0)
-		return pk_usage_mistake(line.verb, err.text);
-	code = run(&transfer, &target);
-	pk_ref_finish(&target);
-	pk_transfer_finish(&transfer);
-	return code;
+	return pk_transfer_main(line, argc, argv, run);
 }

@@ -50,7 +50,7 @@ static const char *take_retries(void *to, const char *text)
 	return NULL;
 }
 
-int pk_transfer_parse(struct pk_verb_line line, int argc, char **argv, struct pk_transfer *out)
+static int parse(struct pk_verb_line line, int argc, char **argv, struct pk_transfer *out)
 {
 	struct pk_registry_host *host = &out->host;
 	struct pk_registry_options *options = &out->options;
@@ -235,4 +235,22 @@ int pk_transfer_fail(const struct pk_transfer *transfer, const struct pk_err *er
 	pk_auto_free char *text = json ? pk_json_canonical(json) : NULL;
 	puts(text ? text : "{}");
 	return exit_code(rc);
+}
+
+int pk_transfer_main(struct pk_verb_line line, int argc, char **argv,
+	int (*run)(struct pk_transfer *transfer, const struct pk_ref *ref))
+{
+	struct pk_transfer transfer;
+	struct pk_ref ref;
+	struct pk_err err = {0};
+	int code = parse(line, argc, argv, &transfer);
+	if (code != PK_GO_ON)
+		return code;
+	// A reference that cannot be one is a mistake on the command line, not a failed transfer.
+	if (pk_ref_parse(transfer.words.at[transfer.words.n - 1], &ref, &err) < 0)
+		return pk_usage_mistake(line.verb, err.text);
+	code = run(&transfer, &ref);
+	pk_ref_finish(&ref);
+	pk_transfer_finish(&transfer);
+	return code;
 }

@@ -48,9 +48,10 @@ struct pk_transfer {
 	"  --store DIR           the store (default: ROOT/var/lib/picket)\n"                       \
 	"  --json                one JSON object instead of text\n"
 
-// As cli/options.h says; line comes without options.
-int pk_transfer_parse(struct pk_verb_line line, int argc, char **argv, struct pk_transfer *out)
-	pk_must_check;
+// Parses line, which comes without options, and runs; ref is what its last word names. The exit
+// code.
+int pk_transfer_main(struct pk_verb_line line, int argc, char **argv,
+	int (*run)(struct pk_transfer *transfer, const struct pk_ref *ref));
 // Loads the config's registries and makes out->options for references to ref's host. Exit code, 0:
 // go on. From here on Ctrl-C cancels.
 int pk_transfer_prepare(struct pk_transfer *transfer, const struct pk_ref *ref) pk_must_check;
