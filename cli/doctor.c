@@ -67,10 +67,11 @@ static void check_daemon(struct pk_doctor *doctor)
 		same ? "" : ", unlike picketctl " PICKET_VERSION);
 }
 
-static void check_config(struct pk_doctor *doctor)
+// The config; NULL: there is none, or it has mistakes.
+static struct pk_config *check_config(struct pk_doctor *doctor)
 {
 	struct pk_problems problems = {0};
-	pk_auto(pk_config) config = NULL;
+	struct pk_config *config = NULL;
 	pk_auto_free char *path =
 		pk_fs_join(pk_cli_root()[0] ? pk_cli_root() : "/", "etc/picket/picket.yaml");
 	pk_auto_free char *drop_ins =
@@ -88,20 +89,37 @@ static void check_config(struct pk_doctor *doctor)
 		pk_doctor_add(doctor, "config", PK_VERDICT_BAD, "write it; docs/CONFIG.md",
 			"%s: %s", path ? path : "", strerror(-r));
 	pk_problems_finish(&problems);
+	return config;
 }
 
-static void check_runtimes(struct pk_doctor *doctor)
+static bool is_in_chain(const struct pk_config *config, const char *runtime)
+{
+	for (size_t i = 0; config && i < config->n_models; i++) {
+		const struct pk_model_config *model = &config->models[i];
+		for (size_t k = 0; k < model->n_chain; k++)
+			if (strcmp(model->chain[k], runtime) == 0)
+				return true;
+	}
+	return false;
+}
+
+static void check_runtimes(struct pk_doctor *doctor, const struct pk_config *config)
 {
 	struct pk_runtime_status statuses[MAX_RUNTIMES];
 	size_t n = pk_engine_runtimes(statuses, MAX_RUNTIMES);
 	for (size_t i = 0; i < n && i < MAX_RUNTIMES; i++) {
 		char check[64];
 		bool usable = statuses[i].error == 0;
+		bool missed = !usable && is_in_chain(config, statuses[i].name);
 		snprintf(check, sizeof(check), "runtime %.40s", statuses[i].name);
-		pk_doctor_add(doctor, check, usable ? PK_VERDICT_OK : PK_VERDICT_WARNING,
-			usable ? "" : "install its libraries, or leave it out of runtime.chain",
-			"%s",
-			statuses[i].text[0] ? statuses[i].text : strerror(-statuses[i].error));
+		pk_doctor_add(doctor, check,
+			usable   ? PK_VERDICT_OK
+			: missed ? PK_VERDICT_WARNING
+				 : PK_VERDICT_SKIPPED,
+			missed ? "install its libraries, or leave it out of runtime.chain" : "",
+			"%s%s",
+			statuses[i].text[0] ? statuses[i].text : strerror(-statuses[i].error),
+			usable || missed ? "" : "; no model asks for it");
 	}
 }
 
@@ -277,8 +295,8 @@ void pk_doctor_look(struct pk_doctor *doctor, bool after_upgrade)
 {
 	*doctor = (struct pk_doctor){.rows = json_array()};
 	check_daemon(doctor);
-	check_config(doctor);
-	check_runtimes(doctor);
+	pk_auto(pk_config) config = check_config(doctor);
+	check_runtimes(doctor, config);
 	check_sandbox(doctor);
 	if (!doctor->status)
 		return;

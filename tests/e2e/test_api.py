@@ -321,6 +321,8 @@ def doctor_says_what_is_wrong():
         rows = {r["check"]: r for r in json.loads(done.stdout)["checks"]}
         check(done.returncode == 0, f"{[r for r in rows.values() if r['verdict'] == 'bad']}")
         check(rows["engine of parts"]["text"].startswith("stays"), f"{rows['engine of parts']}")
+        cuda = rows["runtime cuda"]  # the demo's chain is cpu alone
+        check(cuda["verdict"] in ("ok", "skipped") and not cuda["remedy"], f"{cuda}")
         sandbox = rows["builder's sandbox"]
         check(sandbox["verdict"] == "ok", f"{sandbox}")
         engine = node.status()["models"][0]["engine"]["path"]
