@@ -12,7 +12,6 @@ static const char *const names[] = {
 	[PK_ISA_PLAIN] = "plain",
 	[PK_ISA_AVX2] = "avx2",
 	[PK_ISA_AVX512] = "avx512",
-	[PK_ISA_VNNI] = "vnni",
 };
 
 const char *pk_isa_name(enum pk_isa isa)
@@ -28,7 +27,7 @@ static enum pk_isa of_processor(void)
 	if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
 		!__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
 		return PK_ISA_AVX2;
-	return __builtin_cpu_supports("avx512vnni") ? PK_ISA_VNNI : PK_ISA_AVX512;
+	return PK_ISA_AVX512;
 #else
 	return PK_ISA_PLAIN;
 #endif
